@@ -5,7 +5,9 @@
  * write cache somebody declared write-through (queue/write_cache).  A file without a name ends with a power cut.
  *
  * queue/fua shows whether the drive has a volatile cache (VWC of its Identify).  The nvme driver sets both attributes
- * by that, dm and md by the devices below them, and only write_cache can be changed afterwards.
+ * by that, and only write_cache can be changed afterwards.  md sets both.  dm takes both from the devices below it when a table
+ * is loaded: before Linux 6.11 it says 'write through', without fua, if write_cache of these said so at that moment, and
+ * answers each flush itself from then on.
  */
 #include <stdio.h>
 #include <sys/sysmacros.h>
@@ -33,8 +35,29 @@ static void not_known(struct dnd_doubt *doubt, const char *name)
 	doubt_it(doubt, false, "whether %s is flushed is not known: sysfs does not show it", name);
 }
 
-/* @queue: the folder of a block device's queue below /sys.  @name: the device's name in the text. */
-static void check_queue(struct donard_context *ctx, const char *queue, const char *name, struct dnd_doubt *doubt)
+/* The leg at or below the node that says that it has a volatile write cache; NULL: none does. */
+static const char *cached_below(struct donard_context *ctx, const struct dnd_stack *stack, uint16_t index)
+{
+	const struct dnd_node *node = &stack->nodes[index];
+	const char *leg = stack->legs[node->leg].blockdev.disk;
+	char cache[32];
+
+	if (node->layout == DND_LAYOUT_LEG)
+		return !dnd_sysfs_read(ctx, cache, sizeof(cache), "block/%s/queue/write_cache", leg) &&
+		       !strcmp(cache, "write back") ? leg : NULL;
+	leg = NULL;
+	for (size_t i = node->first_piece; !leg && i < (size_t)node->first_piece + node->piece_count; i++)
+		if (stack->pieces[i].node != DND_NO_NODE)
+			leg = cached_below(ctx, stack, stack->pieces[i].node);
+	return leg;
+}
+
+/*
+ * @queue: the folder of a block device's queue below /sys.  @name: the device's name in the text.
+ * @below: a leg of it that has a volatile write cache, or NULL.
+ */
+static void check_queue(struct donard_context *ctx, const char *queue, const char *name, const char *below,
+			struct dnd_doubt *doubt)
 {
 	char cache[32];
 	uint64_t fua;
@@ -45,14 +68,17 @@ static void check_queue(struct donard_context *ctx, const char *queue, const cha
 	else if (!strcmp(cache, "write through") && fua)
 		doubt_it(doubt, true, "%s has a volatile write cache, and is not flushed: /sys/%s/write_cache says 'write through'. "
 			 "Write 'write back' to it", name, queue);
+	else if (!strcmp(cache, "write through") && below)
+		doubt_it(doubt, true, "%s passes no flush on to %s, which has a volatile write cache: /sys/%s/write_cache says "
+			 "'write through'. Write 'write back' to it, or activate %s anew", name, below, queue, name);
 }
 
-static void check_disk(struct donard_context *ctx, const char *disk, struct dnd_doubt *doubt)
+static void check_disk(struct donard_context *ctx, const char *disk, const char *below, struct dnd_doubt *doubt)
 {
 	char queue[96];
 
 	snprintf(queue, sizeof(queue), "block/%s/queue", disk);
-	check_queue(ctx, queue, disk, doubt);
+	check_queue(ctx, queue, disk, below, doubt);
 }
 
 static void check_path(struct donard_context *ctx, const char *disk, const char *controller_name, struct dnd_doubt *doubt)
@@ -66,13 +92,13 @@ static void check_path(struct donard_context *ctx, const char *disk, const char 
 	}
 	snprintf(path, sizeof(path), "nvme%uc%un%u", subsystem, controller, head);
 	snprintf(queue, sizeof(queue), "class/nvme/%s/%s/queue", controller_name, path);
-	check_queue(ctx, queue, path, doubt);
+	check_queue(ctx, queue, path, NULL, doubt);
 }
 
 /* Each path of native multipath has a queue of its own, which may drop flushes as well. */
 static void check_drive(struct donard_context *ctx, const struct dnd_blockdev *drive, struct dnd_doubt *doubt)
 {
-	check_disk(ctx, drive->disk, doubt);
+	check_disk(ctx, drive->disk, NULL, doubt);
 	for (size_t i = 0; drive->multipath && i < drive->controller_count; i++)
 		check_path(ctx, drive->disk, drive->controller_names[i], doubt);
 }
@@ -91,15 +117,17 @@ static void check_nodes(struct donard_context *ctx, const struct dnd_stack *stac
 		if (dnd_disk_name(ctx, number, disk, sizeof(disk)))
 			not_known(doubt, number);
 		else
-			check_disk(ctx, disk, doubt);
+			check_disk(ctx, disk, cached_below(ctx, stack, (uint16_t)i), doubt);
 	}
 }
 
 static void check_blockdev(struct donard_context *ctx, const struct dnd_blockdev *blockdev, struct dnd_doubt *doubt)
 {
-	check_disk(ctx, blockdev->disk, doubt);
-	if (blockdev->stack)
-		check_nodes(ctx, blockdev->stack, doubt);
+	const struct dnd_stack *stack = blockdev->stack;
+
+	check_disk(ctx, blockdev->disk, stack ? cached_below(ctx, stack, stack->top) : NULL, doubt);
+	if (stack)
+		check_nodes(ctx, stack, doubt);
 	for (size_t leg = 0; leg < dnd_blockdev_leg_count(blockdev); leg++)
 		check_drive(ctx, dnd_blockdev_leg(blockdev, leg), doubt);
 }

@@ -555,6 +555,23 @@ flush_is_lost() {
 		"$(field durable) $(field durable_reason)"
 }
 
+# Before Linux 6.11 a volume that is loaded while its legs say 'write through' answers each flush itself from then on.
+loaded_without_flushes() {
+	local drive
+	for drive in "$LAB_ALPHA" "$LAB_BETA"; do
+		told_write_through "${drive##*/}"
+	done
+	linear
+	for drive in "$LAB_ALPHA" "$LAB_BETA"; do
+		echo 'write back' >"/sys/block/${drive##*/}/queue/write_cache"
+	done
+	[[ $(<"/sys/block/${NODE#/dev/}/queue/write_cache") == "write through" ]] ||
+		give_up_as_skip "kernel $LAB_KERNEL: the volume flushes its legs all the same"
+	copy p2pmem0 "$NODE" --size "$BYTES"
+	matches "durable, and why not" "^false ${NODE#/dev/} passes no flush on to nvme.*write through" \
+		"$(field durable) $(field durable_reason)"
+}
+
 if [[ $LAB_TOPOLOGY == two-paths ]]; then
 	t "two paths: partitions" make_legs
 	wanted "two paths: partitions" || { mkdir -p "$WORK"; make_legs; }
@@ -581,6 +598,7 @@ core t "refused: raid5" refused_raid5
 core t "refused: crypt" refused_crypt
 t "a leg is not flushed" flush_is_lost raid1 "${LAB_BETA##*/}"
 t "an array is not flushed" flush_is_lost raid0 md7
+t "a volume that was loaded without flushes" loaded_without_flushes
 t "write-behind" write_behind
 t "ordinary user" ordinary_user
 t "degraded" degraded

@@ -113,6 +113,38 @@ static void each_level_is_asked(void **state)
 	not_durable(fake, &drive, "9:1 is flushed is not known");
 }
 
+/* A volume that was activated while its leg said 'write through', before Linux 6.11. */
+static void passes_no_flush_on(void **state)
+{
+	static struct dnd_stack stack;
+	struct dnd_drive drive = { .blockdev = { .disk = "dm-0", .stack = &stack } };
+	struct fake *fake = *state;
+
+	stack.top = 2;
+	stack.node_count = 3;
+	stack.nodes[0] = (struct dnd_node){ .layout = DND_LAYOUT_LEG, .leg = 0 };
+	stack.nodes[1] = (struct dnd_node){ .layout = DND_LAYOUT_LEG, .leg = 1 };
+	stack.nodes[2] = (struct dnd_node){ .layout = DND_LAYOUT_LINEAR, .piece_count = 3 };
+	stack.piece_count = 3;
+	stack.pieces[0].node = DND_NO_NODE;
+	stack.pieces[1].node = 0;
+	stack.pieces[2].node = 1;
+	stack.leg_count = 2;
+	stack.legs[0].blockdev = plain.blockdev;
+	stack.legs[1].blockdev = plain.blockdev;
+	strcpy(stack.legs[1].blockdev.disk, "nvme1n1");
+	says_of_itself(fake, "block/dm-0", "write through", "0");
+	says_of_itself(fake, "block/nvme0n1", "write through", "0");
+	says_of_itself(fake, "block/nvme1n1", "write back", "1");
+	not_durable(fake, &drive, "dm-0 passes no flush on to nvme1n1, which has a volatile write cache: "
+		    "/sys/block/dm-0/queue/write_cache says 'write through'");
+	says_of_itself(fake, "block/nvme1n1", "write through", "0");
+	is_durable(fake, &drive);
+	says_of_itself(fake, "block/nvme1n1", "write back", "1");
+	says_of_itself(fake, "block/dm-0", "write back", "1");
+	is_durable(fake, &drive);
+}
+
 /* Of a file its file system is asked first; one that no mount is of is not known. */
 static void file_system_is_asked(void **state)
 {
@@ -137,7 +169,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FAKE(drive_and_kernel_agree), WITH_FAKE(kernel_was_told_otherwise), WITH_FAKE(nobody_says),
-		WITH_FAKE(each_path_is_asked), WITH_FAKE(each_level_is_asked), WITH_FAKE(file_system_is_asked),
+		WITH_FAKE(each_path_is_asked), WITH_FAKE(each_level_is_asked), WITH_FAKE(passes_no_flush_on),
+		WITH_FAKE(file_system_is_asked),
 	};
 
 	return cmocka_run_group_tests_name("durable", tests, NULL, NULL);
