@@ -57,7 +57,13 @@ int donard_file_open(struct donard_context *ctx, const char *path, unsigned int 
  *	may close it after the call
  * @file: set to the file, which donard_file_close() closes
  *
- * The file is open for writing if @fd is.
+ * The file is open for writing if @fd is.  A drive is then kept from being mounted while the file is open, as by
+ * donard_file_open(), unless the program or another one has opened it with O_EXCL already.
+ *
+ * A drive that is open for writing already may be in use as well: the call finds its mounts, the log and the realtime device of
+ * a mounted XFS, the journal of a mounted ext4, swap space, and arrays and volumes that are made of it.  It does not find
+ * another program that has opened it, further devices of other file systems (f2fs, ZFS), nor a mount that this
+ * process does not see, as in a container.  Open such a drive with O_EXCL, which the kernel refuses then.
  *
  * Returns as donard_file_open(); -EINVAL for a descriptor without O_DIRECT, with O_APPEND,
  * or open only for writing, since the proof of a route reads.

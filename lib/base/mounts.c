@@ -48,15 +48,38 @@ bool dnd_mount_parse(char *line, struct dnd_mount *mount)
 	       sscanf(device, "%u:%u", &mount->major_number, &mount->minor_number) == 2;
 }
 
+/* The next option behind @at, which is the first one at the start, or NULL; *length is without the comma. */
+static const char *next_option(const struct dnd_mount *mount, const char *at, size_t *length)
+{
+	at = at ? at + *length : mount->options;
+	at += *at == ',';
+	*length = strcspn(at, ",");
+	return *at ? at : NULL;
+}
+
 bool dnd_mount_has(const struct dnd_mount *mount, const char *option)
 {
-	size_t length = strlen(option), part;
+	const char *at = NULL;
+	size_t length = 0;
 
-	for (const char *at = mount->options; *at; at += part + (at[part] != '\0')) {
-		part = strcspn(at, ",");
-		if (part == length && !strncmp(at, option, length))
+	while ((at = next_option(mount, at, &length)))
+		if (length == strlen(option) && !strncmp(at, option, length))
 			return true;
-	}
+	return false;
+}
+
+bool dnd_mount_value(const struct dnd_mount *mount, const char *name, char *value, size_t value_bytes)
+{
+	size_t length = 0, name_length = strlen(name);
+	const char *at = NULL;
+
+	value[0] = '\0';
+	while ((at = next_option(mount, at, &length)))
+		if (length > name_length && !strncmp(at, name, name_length)) {
+			snprintf(value, value_bytes, "%.*s", (int)(length - name_length), at + name_length);
+			decode(value);
+			return true;
+		}
 	return false;
 }
 

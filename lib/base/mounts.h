@@ -7,6 +7,7 @@
 #define DND_MOUNTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* A decoded line of /proc/self/mountinfo; the strings point into that line. */
 struct dnd_mount {
@@ -21,6 +22,8 @@ struct dnd_mount {
 /* Splits @line, which has no newline, into its fields; returns false if it is not such a line.  Reads nothing else. */
 bool dnd_mount_parse(char *line, struct dnd_mount *mount);
 bool dnd_mount_has(const struct dnd_mount *mount, const char *option);
+/* Decodes what the option "logdev=/dev/nvme0n1" has behind @name ("logdev="); returns false, and sets "", if there is none. */
+bool dnd_mount_value(const struct dnd_mount *mount, const char *name, char *value, size_t value_bytes);
 /*
  * Calls @each for each mount.  Stops when @each returns other than 0, and returns that.  Returns -errno if the list
  * cannot be opened, for instance because /proc is not mounted.

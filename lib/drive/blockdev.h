@@ -14,6 +14,8 @@ int dnd_blockdev_resolve(struct donard_context *ctx, dev_t device, const char *l
  */
 int dnd_blockdev_resolve_again(struct donard_context *ctx, dev_t device, const char *label,
 			       struct dnd_blockdev *blockdev);
+#define DND_JBD2	"/proc/fs/jbd2"	/* has an entry for each journal (journal.c) */
+
 /* used.c: by what the bytes of a block device are used, whichever of its names that goes by */
 struct dnd_use {
 	char by[512];	/* "/mnt", "md0", "/dev/nvme0n1p2"; "": nothing */
@@ -27,6 +29,8 @@ struct dnd_use {
 int dnd_use_mount(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use);
 /* The swap space that lies on it. */
 void dnd_use_swap(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use);
+/* The journal of a mounted ext4 that it is, a device of its own. */
+void dnd_use_journal(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use);
 /* The array or volume that it is a leg of. */
 void dnd_use_holder(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use);
 

@@ -247,8 +247,13 @@ int dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive);
  * is gone or was formatted, and if the copy @writes to an adopted drive that somebody uses now.
  */
 int dnd_drive_check_held(struct donard_context *ctx, struct dnd_drive *drive, bool writes);
-/* unused.c: fails if the block device, by whichever name, is mounted, swap space, or a leg of another. */
+/* unused.c: fails if the block device, by whichever name, is mounted, swap space, a journal, or a leg. */
 int dnd_drive_check_unused(struct donard_context *ctx, const struct dnd_drive *drive);
+/*
+ * Claims an adopted block device as O_EXCL does, unless somebody has that claim, who may be the program: then it is not known
+ * whether anybody else uses it.  dnd_drive_close() drops the claim.
+ */
+int dnd_drive_claim_adopted(struct donard_context *ctx, struct dnd_drive *drive);
 /* The failure that somebody else has it: the kernel refused O_EXCL. */
 int dnd_drive_is_busy(struct donard_context *ctx, const struct dnd_drive *drive);
 /*

@@ -17,9 +17,8 @@
 #include <unistd.h>
 
 #include "base/mounts.h"
+#include "drive/blockdev.h"
 #include "drive/file_check.h"
-
-#define JBD2	"/proc/fs/jbd2"
 
 struct log_question {
 	dev_t device;
@@ -29,13 +28,9 @@ struct log_question {
 static int look_at_mount(void *user, const struct dnd_mount *mount)
 {
 	struct log_question *question = user;
-	const char *option = strstr(mount->options, "logdev=");
 
-	if (makedev(mount->major_number, mount->minor_number) != question->device || !option)
-		return 0;
-	option += strlen("logdev=");
-	snprintf(question->log, sizeof(question->log), "%.*s", (int)strcspn(option, ","), option);
-	return 1;
+	return makedev(mount->major_number, mount->minor_number) == question->device &&
+	       dnd_mount_value(mount, "logdev=", question->log, sizeof(question->log));
 }
 
 static bool xfs_log_is_inside(dev_t device, struct dnd_doubt *doubt)
@@ -57,7 +52,7 @@ static bool has_entry(const char *device)
 	glob_t found = { 0 };
 	bool matches;
 
-	snprintf(pattern, sizeof(pattern), JBD2 "/%s-[0-9]*", device);
+	snprintf(pattern, sizeof(pattern), DND_JBD2 "/%s-[0-9]*", device);
 	matches = !glob(pattern, GLOB_NOSORT, NULL, &found);
 	globfree(&found);
 	return matches;
@@ -75,8 +70,8 @@ static bool ext4_journal_is_inside(struct donard_context *ctx, dev_t device, str
 	}
 	if (!strcmp(task, "<none>") || has_entry(name))
 		return true;
-	snprintf(doubt->text, sizeof(doubt->text), access(JBD2, R_OK | X_OK) ?
-		 "whether its file system's journal lies on the same device is not known: " JBD2 " cannot be read" :
+	snprintf(doubt->text, sizeof(doubt->text), access(DND_JBD2, R_OK | X_OK) ?
+		 "whether its file system's journal lies on the same device is not known: " DND_JBD2 " cannot be read" :
 		 "the journal of its file system lies on another device, and whether that is durable is not known");
 	return false;
 }

@@ -421,7 +421,9 @@ static int adopt_fd(struct donard_context *ctx, int fd, struct dnd_drive *drive)
 	drive->adopted = true;
 	if (drive->writable && !drive->is_file)
 		rc = dnd_drive_check_unused(ctx, drive);
-	return rc ? rc : open_again(ctx, fd, flags & O_ACCMODE, drive);
+	if (!rc)
+		rc = open_again(ctx, fd, flags & O_ACCMODE, drive);
+	return rc || !drive->writable || drive->is_file ? rc : dnd_drive_claim_adopted(ctx, drive);
 }
 
 int dnd_drive_adopt(struct donard_context *ctx, int fd, const char *path, struct dnd_drive *drive)

@@ -35,6 +35,12 @@ static int is_swap(struct donard_context *ctx, const struct dnd_drive *drive, co
 			"there. Take it from the kernel first (swapoff %s).", drive->path, use->by, use->by);
 }
 
+static int is_journal(struct donard_context *ctx, const struct dnd_drive *drive, const struct dnd_use *use)
+{
+	return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is the journal of an ext4 that is mounted (%s%s); a copy would destroy that "
+			"file system. Unmount it first.", drive->path, use->by, use->as);
+}
+
 /* @device: the drive's, or that of a leg.  *unread: 0, or why it is not known whether it is mounted. */
 static int check_uses(struct donard_context *ctx, const struct dnd_drive *drive, dev_t device, bool twins, int *unread)
 {
@@ -47,7 +53,10 @@ static int check_uses(struct donard_context *ctx, const struct dnd_drive *drive,
 	if (use.by[0])
 		return is_leg(ctx, drive, &use);
 	dnd_use_swap(ctx, device, twins, &use);
-	return use.by[0] ? is_swap(ctx, drive, &use) : 0;
+	if (use.by[0])
+		return is_swap(ctx, drive, &use);
+	dnd_use_journal(ctx, device, twins, &use);
+	return use.by[0] ? is_journal(ctx, drive, &use) : 0;
 }
 
 /* @as: " (as /dev/nvme0n1)" for a twin, or "" */
@@ -84,6 +93,18 @@ static int keep(struct donard_context *ctx, struct dnd_drive *drive, int fd)
 	drive->claims = claims;
 	drive->claims[drive->claim_count++] = fd;
 	return 0;
+}
+
+int dnd_drive_claim_adopted(struct donard_context *ctx, struct dnd_drive *drive)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", drive->fd);
+	fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+	if (fd >= 0)
+		return keep(ctx, drive, fd);
+	return dnd_error_is_want(errno) ? dnd_fail_errno(ctx, errno, "%s: cannot be claimed", drive->path) : 0;
 }
 
 static bool has_node(struct donard_context *ctx, const char *folder, const char *path)
@@ -173,7 +194,10 @@ static int check_legs(struct donard_context *ctx, const struct dnd_drive *drive,
 	return rc;
 }
 
-/* O_EXCL cannot be set afterwards, so this looks for other users of the drive by its mounts, holders and swap. */
+/*
+ * Looks for other users of the drive by its mounts, holders, swap and journals.  O_EXCL cannot be set afterwards, and who has
+ * the claim the kernel does not say: it may be the adopted descriptor itself.
+ */
 int dnd_drive_check_unused(struct donard_context *ctx, const struct dnd_drive *drive)
 {
 	int unread, rc = check_uses(ctx, drive, drive->device, false, &unread);

@@ -4,6 +4,7 @@
  * several block devices (disk.h), and a use of any of them counts.
  */
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -131,6 +132,16 @@ static int look_at_named(struct search *search, const struct dnd_mount *mount)
 	return 0;
 }
 
+/* XFS may have its log, and data of files, on devices that only its options name. */
+static int look_at_option(struct search *search, const struct dnd_mount *mount, const char *name)
+{
+	char path[PATH_MAX];
+	dev_t device;
+
+	return dnd_mount_value(mount, name, path, sizeof(path)) && device_at(search->ctx, path, &device) &&
+	       look_at_user(search, device, mount->place);
+}
+
 /* btrfs and bcachefs have a number of no device, and name one that they lie on, or all. */
 static int look_at_mount(void *user, const struct dnd_mount *mount)
 {
@@ -138,7 +149,8 @@ static int look_at_mount(void *user, const struct dnd_mount *mount)
 	dev_t device;
 
 	if (mount->major_number)
-		return look_at_user(search, makedev(mount->major_number, mount->minor_number), mount->place);
+		return look_at_user(search, makedev(mount->major_number, mount->minor_number), mount->place) ||
+		       look_at_option(search, mount, "logdev=") || look_at_option(search, mount, "rtdev=");
 	if (mount->source[0] != '/')
 		return 0;
 	if (strstr(mount->source, ":/"))
@@ -169,6 +181,25 @@ void dnd_use_swap(struct donard_context *ctx, dev_t device, bool twins, struct d
 	struct search search = search_for(ctx, device, twins, use);
 
 	dnd_swaps_each(look_at_swap, &search);
+}
+
+/* A journal inside of its file system, such as "nvme0n1-8", has no name of a device. */
+static bool look_at_journal(struct search *search, const char *entry)
+{
+	dev_t device;
+
+	return !dnd_disk_number(search->ctx, &device, "class/block/%s/dev", entry) && look_at_user(search, device, entry);
+}
+
+void dnd_use_journal(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use)
+{
+	struct search search = search_for(ctx, device, twins, use);
+	glob_t found = { 0 };
+
+	if (!glob(DND_JBD2 "/*", GLOB_NOSORT, NULL, &found))
+		for (size_t i = 0; i < found.gl_pathc && !look_at_journal(&search, strrchr(found.gl_pathv[i], '/') + 1); i++)
+			;
+	globfree(&found);
 }
 
 struct holders {

@@ -683,11 +683,46 @@ journal_elsewhere() {
 	matches "why not" 'lies on another device' "$(field durable_reason)"
 }
 
+# journal_is_kept TYPE PATTERN - its drive has no mount of its own, and an adopted descriptor need not have O_EXCL.
+journal_is_kept() {
+	local -a mount=(mount -t "$1" "$LAB_BETA" /mnt/fs)
+	modprobe -q "$1" || true
+	mkdir -p /mnt/fs
+	at_end "wipefs -qa $LAB_ALPHA"
+	if [[ $1 == xfs ]]; then
+		mkfs.xfs -q -f -l logdev="$LAB_ALPHA",size=64m "$LAB_BETA"
+		mount+=(-o "logdev=$LAB_ALPHA")
+	else
+		mke2fs -q -F -b 4096 -O journal_dev "$LAB_ALPHA" 8192
+		mkfs.ext4 -q -F -b 4096 -J device="$LAB_ALPHA" "$LAB_BETA"
+	fi
+	"${mount[@]}"
+	at_end "umount /mnt/fs 2>/dev/null"
+	python3 - "$LAB_ALPHA" "$2" "${mount[@]}" <<-'END'
+		import donard, os, re, subprocess, sys
+		drive, pattern, mount = sys.argv[1], sys.argv[2], sys.argv[3:]
+		with donard.Context() as context:
+		    fd = os.open(drive, os.O_RDWR | os.O_DIRECT)
+		    try:
+		        context.adopt_file(fd)
+		        sys.exit("the drive of a journal was taken")
+		    except donard.Error as error:
+		        assert re.search(pattern, str(error)), error
+		    subprocess.run(["umount", "/mnt/fs"], check=True)
+		    with context.adopt_file(fd):
+		        assert subprocess.run(mount).returncode, "a file system's journal is a drive that is adopted"
+		    os.close(fd)
+		    subprocess.run(mount, check=True)
+	END
+}
+
 core t "ext4" ext4 "" rw straight
 t "ext4, nobarrier" ext4 "" nobarrier not_flushed
 t "ext4, nobarrier by its superblock" ext4 "" rw by_superblock nobarrier not_flushed
 t "ext4, journal on another device" journal_elsewhere ext4
 t "xfs, log on another device" journal_elsewhere xfs
+t "ext4, drive of a journal" journal_is_kept ext4 'it is the journal of an ext4 that is mounted'
+t "xfs, drive of a log" journal_is_kept xfs 'it is mounted at /mnt/fs'
 t "ext4, partial last blocks" ext4 "" rw tails
 t "ext4, cached before" ext4 "" rw cached_before
 core t "ext4, data=journal" ext4 "" data=journal bounces "data=journal" "$SOURCE" "$TARGET"

@@ -253,6 +253,30 @@ static void used_by_a_btrfs(void **state)
 	played_mount = NULL;
 }
 
+/* Their file system is mounted under the number of another drive. */
+static void used_by_an_xfs_elsewhere(void **state)
+{
+	struct fake *fake = ((struct scene *)*state)->fake;
+	struct dnd_drive drive;
+	char line[128];
+
+	path_of(fake, 8, NQN "8");
+	path_of(fake, 9, NQN "9");
+	fake_link(fake, "class/block/nvme9n1", "block/nvme9n1");
+	drive = drive_of(fake, DISK(9), "/dev/nvme9n1");
+	played_mount = line;
+	snprintf(line, sizeof(line), "36 35 0:45 / /mnt/x rw - xfs /dev/nvme8n1 rw,logdev=/nowhere/nvme9n1");
+	assert_int_equal(dnd_drive_check_unused(fake->ctx, &drive), 0);
+	snprintf(line, sizeof(line), "36 35 259:128 / /mnt/x rw - xfs /dev/nvme8n1 rw,logdev=/nowhere/nvme9n1");
+	assert_int_equal(dnd_drive_check_unused(fake->ctx, &drive), -EBUSY);
+	assert_says(donard_error(fake->ctx), "/dev/nvme9n1: it is mounted at /mnt/x; a copy");
+	snprintf(line, sizeof(line), "36 35 259:128 / /mnt/x rw - xfs /dev/nvme8n1 rw,rtdev=/nowhere/nvme9n1,inode64");
+	assert_int_equal(dnd_drive_check_unused(fake->ctx, &drive), -EBUSY);
+	snprintf(line, sizeof(line), "36 35 259:128 / /mnt/x rw - xfs /dev/nvme8n1 rw,inode64");
+	assert_int_equal(dnd_drive_check_unused(fake->ctx, &drive), 0);
+	played_mount = NULL;
+}
+
 static bool stale(struct fake *fake, const char *node, dev_t device, char says[1024])
 {
 	char path[256];
@@ -384,7 +408,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(disks_of_one_namespace), CASE(bytes_of_one_namespace), CASE(used_by_another_name), CASE(stale_volumes),
-		CASE(disk_of_the_partition_is_used), CASE(used_by_a_btrfs), CASE(stale_arrays), CASE(replaced_while_opened), CASE(exported),
+		CASE(disk_of_the_partition_is_used), CASE(used_by_a_btrfs), CASE(used_by_an_xfs_elsewhere),
+		CASE(stale_arrays), CASE(replaced_while_opened), CASE(exported),
 	};
 
 	return cmocka_run_group_tests_name("identity", tests, NULL, NULL);

@@ -30,6 +30,23 @@ static void fields(void **state)
 	assert_false(dnd_mount_has(&mount, "relatime"));	/* the mount's, and not the file system's */
 }
 
+static void values(void **state)
+{
+	struct dnd_mount mount;
+	char value[32];
+
+	(void)state;
+	assert_true(parse("36 25 259:1 / /mnt rw - xfs /dev/x rw,xlogdev=/a,logdev=/dev/a\\040b,rtdev=/dev/c,inode64", &mount));
+	assert_true(dnd_mount_value(&mount, "logdev=", value, sizeof(value)));
+	assert_string_equal(value, "/dev/a b");
+	assert_true(dnd_mount_value(&mount, "rtdev=", value, sizeof(value)));
+	assert_string_equal(value, "/dev/c");
+	assert_false(dnd_mount_value(&mount, "dev=", value, sizeof(value)));
+	assert_string_equal(value, "");
+	assert_true(dnd_mount_has(&mount, "inode64"));
+	assert_false(dnd_mount_has(&mount, "logdev="));
+}
+
 static void names_are_decoded(void **state)
 {
 	struct dnd_mount mount;
@@ -84,8 +101,8 @@ static void of_this_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fields), cmocka_unit_test(names_are_decoded), cmocka_unit_test(other_lines), cmocka_unit_test(swap_spaces),
-		cmocka_unit_test(of_this_process),
+		cmocka_unit_test(fields), cmocka_unit_test(values), cmocka_unit_test(names_are_decoded), cmocka_unit_test(other_lines),
+		cmocka_unit_test(swap_spaces), cmocka_unit_test(of_this_process),
 	};
 
 	return cmocka_run_group_tests_name("mounts", tests, NULL, NULL);
