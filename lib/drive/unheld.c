@@ -4,9 +4,12 @@
  * machines.  Most of them open it without O_EXCL and are no holder in sysfs, so the kernel lets anybody write below them.
  */
 #include <fcntl.h>
+#include <linux/loop.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "drive/blockdev.h"
 
@@ -19,6 +22,14 @@ struct search {
 	char found[PATH_MAX];	/* "loop7", or the folder of the export; "": none yet */
 };
 
+/* Is the drive the file with that inode on @device, or does it have bytes of @block_device?  0: that file is none. */
+static bool is_meant(struct donard_context *ctx, const struct dnd_drive *drive, dev_t device, uint64_t inode, dev_t block_device)
+{
+	if (drive->is_file)
+		return device == drive->device && inode == drive->inode;
+	return block_device && dnd_blockdev_conflicts(ctx, block_device, drive->device);
+}
+
 static bool lies_on(struct donard_context *ctx, const char *path, const struct dnd_drive *drive)
 {
 	struct statx st;
@@ -26,24 +37,46 @@ static bool lies_on(struct donard_context *ctx, const char *path, const struct d
 	/* What others use may be on a server that does not answer: nothing is asked of it. */
 	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &st))
 		return false;
-	if (drive->is_file)
-		return S_ISREG(st.stx_mode) && makedev(st.stx_dev_major, st.stx_dev_minor) == drive->device &&
-		       st.stx_ino == drive->inode;
-	return S_ISBLK(st.stx_mode) &&
-	       dnd_blockdev_conflicts(ctx, makedev(st.stx_rdev_major, st.stx_rdev_minor), drive->device);
+	return is_meant(ctx, drive, makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino,
+			S_ISBLK(st.stx_mode) ? makedev(st.stx_rdev_major, st.stx_rdev_minor) : 0);
 }
 
-/*
- * The file's name is that of this process's own mounts: a device whose file lies elsewhere is not found.  What does not
- * exist any more, or is no loop device with a file, has no such name.
- */
+/* huge_encode_dev() in include/linux/kdev_t.h */
+static dev_t decode(uint64_t device)
+{
+	return makedev((device & 0xfff00) >> 8, (device & 0xff) | (device >> 12 & 0xfff00));
+}
+
+/* Asks the device itself, which its name may not: it may be of other mounts, or have been removed.  Only some users may. */
+static int ask_loop(struct donard_context *ctx, const char *disk, struct loop_info64 *info)
+{
+	char node[PATH_MAX];
+	int fd, rc;
+
+	snprintf(node, sizeof(node), "%s/%s", ctx->dev_root, disk);
+	fd = open(node, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	rc = ioctl(fd, LOOP_GET_STATUS64, info) ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
+/* What does not exist any more, or is no loop device with a file, has no such name. */
 static int look_at_disk(struct donard_context *ctx, const char *disk, void *data)
 {
+	struct loop_info64 info = { 0 };
 	struct search *search = data;
 	char path[PATH_MAX];
+	bool is_it;
 
-	if (strncmp(disk, "loop", 4) || dnd_sysfs_file_name(ctx, path, sizeof(path), "block/%s/loop/backing_file", disk) ||
-	    !lies_on(ctx, path, search->drive))
+	if (strncmp(disk, "loop", 4) || dnd_sysfs_file_name(ctx, path, sizeof(path), "block/%s/loop/backing_file", disk))
+		return 0;
+	if (ask_loop(ctx, disk, &info))
+		is_it = lies_on(ctx, path, search->drive);
+	else
+		is_it = is_meant(ctx, search->drive, decode(info.lo_device), info.lo_inode, decode(info.lo_rdevice));
+	if (!is_it)
 		return 0;
 	snprintf(search->found, sizeof(search->found), "%s", disk);
 	return 1;

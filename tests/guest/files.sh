@@ -438,6 +438,15 @@ below_a_loop_device() {
 		losetup --detach "$loop"
 		within 10 test ! -e "/sys/block/${loop#/dev/}/loop/backing_file"
 	done
+	# By a name that is gone, and that was not this file's only one.
+	ln "$TARGET" "$TARGET.link"
+	loop=$(losetup --find --show "$TARGET.link")
+	at_end "losetup --detach $loop 2>/dev/null"
+	rm "$TARGET.link"
+	head -c "$BYTES" "$TARGET" >"$WORK/before"
+	kept_from "$TARGET" "the loop device ${loop#/dev/} lies on it"
+	losetup --detach "$loop"
+	within 10 test ! -e "/sys/block/${loop#/dev/}/loop/backing_file"
 	into "$TARGET"
 }
 

@@ -15,6 +15,7 @@
 
 uint32_t played_route = P2PMEM_ROUTE_SWITCH, played_flags, played_region_flags;
 uint64_t played_available, played_resets, played_folio_bytes;
+struct loop_info64 played_loop;
 
 static void play_info(int fd, struct p2pmem_info *info)
 {
@@ -100,6 +101,16 @@ static void play_status(struct p2pmem_status *status)
 	status->resets = played_resets;
 }
 
+static int play_loop(struct loop_info64 *info)
+{
+	if (!played_loop.lo_inode) {
+		errno = EACCES;
+		return -1;
+	}
+	*info = played_loop;
+	return 0;
+}
+
 static int play_ioctl(int fd, unsigned long request, void *argument)
 {
 	if (request == FS_IOC_GETFLAGS || request == FS_IOC_FIEMAP)
@@ -108,6 +119,8 @@ static int play_ioctl(int fd, unsigned long request, void *argument)
 		play_info(fd, argument);
 	else if (request == P2PMEM_IOC_PROBE_PEER)
 		play_probe(argument);
+	else if (request == LOOP_GET_STATUS64)
+		return play_loop(argument);
 	else if (request == P2PMEM_IOC_CLAIM)
 		return play_claim();
 	else if (request == P2PMEM_IOC_COPY)
@@ -319,6 +332,7 @@ int copy_setup(void **state)
 	played_at_failure = NULL;
 	played_writers = 0;
 	played_gone = "";
+	played_loop = (struct loop_info64){ 0 };
 	played_busy_claims = 0;
 	played_piece_bytes = 0;
 	played_reset = false;

@@ -7,6 +7,8 @@
 #ifndef COPY_SCENE_H
 #define COPY_SCENE_H
 
+#include <linux/loop.h>
+
 #include "unit.h"
 #include "fake_sysfs.h"
 #include "region/region.h"
@@ -35,6 +37,8 @@ extern size_t played_access_bytes;
 extern unsigned int played_accesses_before_reset;
 /* How often the device of each region was reset so far. */
 extern uint64_t played_resets, played_folio_bytes;
+/* What every loop device that has a node says of its file; the inode 0: it may not be asked. */
+extern struct loop_info64 played_loop;
 /* The region that is being taken away, if any. */
 extern const char *played_gone;
 /* A lossy route says that it did what it did not. */

@@ -293,6 +293,29 @@ static void below_a_loop_device(void **state)
 	assert_says(donard_error(ctx), "the loop device loop7 lies on it");
 }
 
+/* Who may ask the device itself need not know its file's name. */
+static void below_a_loop_device_without_a_name(void **state)
+{
+	struct scene *scene = *state;
+	const struct donard_context *ctx = scene->fake->ctx;
+	struct stat st;
+
+	write_file(scene->in, scene->data, 65536);
+	write_file(scene->out, scene->data + REGION_BYTES, 65536);
+	assert_int_equal(stat(scene->out, &st), 0);
+	fake_file(scene->fake, "block/loop7/loop/backing_file", "/elsewhere (deleted)");
+	fake_file(scene->fake, "loop7", "");
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	played_loop.lo_device = (minor(st.st_dev) & 0xff) | major(st.st_dev) << 8 | (minor(st.st_dev) & ~0xffULL) << 12;
+	played_loop.lo_inode = st.st_ino;
+	assert_int_equal(copy(scene, scene->in, scene->out), -EBUSY);
+	assert_says(donard_error(ctx), "the loop device loop7 lies on it");
+	/* The name leads to another file by now. */
+	played_loop.lo_inode++;
+	fake_file(scene->fake, "block/loop7/loop/backing_file", scene->out);
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+}
+
 static int break_route(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
 {
 	(void)user, (void)phase, (void)done_bytes, (void)total_bytes;
@@ -748,7 +771,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(first_block_changes), CASE(destination_changes), CASE(limit_of_file_size), CASE(source_is_cut), CASE(refused_writes),
-		CASE(refused_once_proven), CASE(others_write_meanwhile), CASE(below_a_loop_device), CASE(no_room),
+		CASE(refused_once_proven), CASE(others_write_meanwhile), CASE(below_a_loop_device), CASE(below_a_loop_device_without_a_name),
+		CASE(no_room),
 		CASE(forbidden_reservation), CASE(who_is_blamed),
 		CASE(namespace_is_detached), CASE(the_region_that_went), CASE(no_sysfs), CASE(hidden_sysfs), CASE(few_descriptors),
 		CASE(few_descriptors_for_the_proof),
