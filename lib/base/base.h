@@ -147,6 +147,10 @@ struct dnd_dmabuf {
 
 int dnd_dmabuf_open(struct donard_context *ctx, int fd, struct dnd_dmabuf *dmabuf);
 void dnd_dmabuf_close(struct dnd_dmabuf *dmabuf);
+/* Did a sandbox refuse such an access, by its errno? */
+bool dnd_dmabuf_is_forbidden(int error_number);
+/* Fails because it did.  @name: of the memory. */
+int dnd_dmabuf_forbidden(struct donard_context *ctx, int error_number, const char *name);
 /* Afterwards the CPU's stores have reached the device, and the CPU sees what devices wrote before; 0 or -errno. */
 int dnd_dmabuf_sync(const struct dnd_dmabuf *dmabuf);
 /* Each copies between a mapping and plain memory of this process; 0 or -errno. */

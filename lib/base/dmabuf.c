@@ -47,6 +47,17 @@ static int read_exporter(struct donard_context *ctx, struct dnd_dmabuf *dmabuf)
 	return 0;
 }
 
+bool dnd_dmabuf_is_forbidden(int error_number)
+{
+	return error_number == EPERM || error_number == ENOSYS;
+}
+
+int dnd_dmabuf_forbidden(struct donard_context *ctx, int error_number, const char *name)
+{
+	return dnd_fail_errno(ctx, error_number, "%s: this process may not call process_vm_readv() and process_vm_writev(), by which "
+			      "its bytes are accessed. Allow them in the filter of its sandbox (seccomp)", name);
+}
+
 static int refuse(struct donard_context *ctx, int fd)
 {
 	if (fcntl(fd, F_GETFD) < 0)

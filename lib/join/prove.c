@@ -45,20 +45,20 @@ int dnd_trial_begin(struct dnd_trial *trial, struct dnd_join *join, const struct
 	return 0;
 }
 
-/* Turns -errno of an access to the region into a failure with a text.  A positive @rc is no failure. */
-static int lost(struct dnd_trial *trial, int rc)
+/* Turns -errno of an access to the place into a failure with a text.  A positive @rc is no failure. */
+static int lost(struct dnd_trial *trial, const struct dnd_place *place, int rc)
 {
-	return rc < 0 ? dnd_region_access_failed(trial->join->ctx, trial->join->region, -rc) : 0;
+	return rc < 0 ? dnd_place_failed(trial->join->ctx, place, trial->join->region, -rc) : 0;
 }
 
 int dnd_trial_load(struct dnd_trial *trial, const struct dnd_place *place, uint8_t *to)
 {
-	return lost(trial, dnd_place_load(place, to, trial->join->align));
+	return lost(trial, place, dnd_place_load(place, to, trial->join->align));
 }
 
 int dnd_trial_store(struct dnd_trial *trial, const struct dnd_place *place, const uint8_t *from)
 {
-	return lost(trial, dnd_place_store(place, from, trial->join->align));
+	return lost(trial, place, dnd_place_store(place, from, trial->join->align));
 }
 
 void dnd_trial_fill_complement(struct dnd_trial *trial, const uint8_t *expected)
@@ -113,7 +113,7 @@ int dnd_trial_compare(struct dnd_trial *trial, const struct dnd_place *place, co
 	size_t where;
 	int difference = dnd_place_compare(place, expected, bytes, &where);
 
-	return difference > 0 ? not_delivered(trial) : lost(trial, difference);
+	return difference > 0 ? not_delivered(trial) : lost(trial, place, difference);
 }
 
 /* Does the block come from the drive?  The kernel itself writes the zeros of a hole. */

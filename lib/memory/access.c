@@ -83,10 +83,8 @@ int dnd_memory_access_failed(const struct donard_memory *memory, int error_numbe
 		return dnd_fail_errno(memory->ctx, EFAULT, "%s: a part of the program's own buffer is not mapped, or it is a "
 				      "device's memory. Use plain memory, as malloc() returns it",
 				      dnd_memory_name(memory));
-	if (dnd_memory_is_imported(memory) && (error_number == EPERM || error_number == ENOSYS))
-		return dnd_fail_errno(memory->ctx, error_number, "%s: this process may not call process_vm_readv() and "
-				      "process_vm_writev(), by which its bytes are accessed. Allow them in the filter "
-				      "of its sandbox (seccomp)", dnd_memory_name(memory));
+	if (dnd_memory_is_imported(memory) && dnd_dmabuf_is_forbidden(error_number))
+		return dnd_dmabuf_forbidden(memory->ctx, error_number, dnd_memory_name(memory));
 	if (dnd_memory_is_region(memory))
 		return dnd_region_access_failed(memory->ctx, &memory->region, error_number);
 	if (error_number == EIO)

@@ -52,9 +52,9 @@ static int prove_read(struct dnd_join *join, const struct dnd_queue_request *req
 		rc = dnd_join_prove_read(join, &proof, &place, proven);
 		back = dnd_place_store(&place, kept, join->align);
 		if (!rc && back)
-			rc = dnd_region_access_failed(join->ctx, join->region, -back);
+			rc = dnd_place_failed(join->ctx, &place, join->region, -back);
 	} else {
-		rc = dnd_region_access_failed(join->ctx, join->region, -rc);
+		rc = dnd_place_failed(join->ctx, &place, join->region, -rc);
 	}
 	free(kept);
 	return rc;

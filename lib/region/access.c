@@ -224,3 +224,11 @@ int dnd_region_access_failed(struct donard_context *ctx, const struct dnd_region
 	}
 	return dnd_fail_errno(ctx, error_number, "%s: its bytes cannot be accessed", region->name);
 }
+
+int dnd_place_failed(struct donard_context *ctx, const struct dnd_place *place, const struct dnd_region *region,
+		     int error_number)
+{
+	if (place->dmabuf && dnd_dmabuf_is_forbidden(error_number))
+		return dnd_dmabuf_forbidden(ctx, error_number, region->name);
+	return dnd_region_access_failed(ctx, region, error_number);
+}

@@ -98,6 +98,9 @@ int dnd_place_move(const struct dnd_place *to, const struct dnd_place *from, uin
 int dnd_place_compare(const struct dnd_place *place, const void *with, size_t bytes, size_t *where);
 int dnd_region_access_failed(struct donard_context *ctx, const struct dnd_region *region,
 			     int error_number);
+/* The failure of such an access to a place of the region, for which a dma-buf of it may stand. */
+int dnd_place_failed(struct donard_context *ctx, const struct dnd_place *place, const struct dnd_region *region,
+		     int error_number);
 
 /* Fails unless p2pmem is loaded. */
 int dnd_require_module(struct donard_context *ctx);

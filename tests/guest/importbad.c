@@ -5,11 +5,6 @@
  * no more than root, p2pmem0 and p2pmem2 idle, and /dev/dmabuf_exporter.
  */
 #define _GNU_SOURCE
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 
 #include "imported.h"
 
@@ -116,22 +111,6 @@ static void without_proc(void)
 
 	REFUSES(EOPNOTSUPP, "unsupported", donard_memory_from_dmabuf(ctx, stranger(EXPORTER_PAGES, -1), 0, 0, &memory));
 	SAID("Mount /proc");
-}
-
-/* As the sandboxes of containers forbid them. */
-static void forbid_process_vm(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
-
-	WORKS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	WORKS(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
 }
 
 static void in_a_sandbox(void)

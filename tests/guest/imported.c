@@ -215,6 +215,24 @@ static void ours_by_queue(void)
 	close(fd);
 }
 
+/* The drive would reach it, but the CPU compares what was moved to prove that. */
+static void ours_in_a_sandbox(void)
+{
+	int fd = exported("p2pmem0", 0, O_RDWR);
+	struct donard_memory *memory = import(fd, 0, 0);
+
+	open_queue(0);
+	forbid_process_vm();
+	REFUSES(EPERM, "permission", donard_queue_read(queue, file, 0, memory, 0, BYTES, NULL));
+	SAID("p2pmem0: this process may not call process_vm_readv()");
+	REFUSES(EPERM, "permission", donard_queue_write(queue, file, 4 * MIB, memory, 0, BYTES, NULL));
+	SAID("p2pmem0: this process may not call process_vm_readv()");
+	close_queue();
+	donard_memory_free(memory);
+	donard_memory_free(owner);
+	close(fd);
+}
+
 static void ours_read_only(void)
 {
 	int fd = exported("p2pmem0", 0, O_RDONLY);
@@ -671,6 +689,7 @@ static const struct named_test tests[] = {
 	{ "ours", ours },
 	{ "ours-from-another", ours_from_another },
 	{ "ours-by-queue", ours_by_queue },
+	{ "ours-in-a-sandbox", ours_in_a_sandbox },
 	{ "ours-read-only", ours_read_only },
 	{ "ours-persistent", ours_persistent },
 	{ "until-the-end", until_the_end },

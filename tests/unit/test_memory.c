@@ -148,6 +148,23 @@ static void test_from_host_of_a_device(void **state)
 	munmap(map, 8192);
 }
 
+/* Of a dma-buf of a region the CPU accesses the bytes by the same calls as of any other. */
+static void test_region_in_a_sandbox(void **state)
+{
+	struct donard_context *ctx = ((struct fake *)*state)->ctx;
+	struct dnd_dmabuf dmabuf = { .fd = -1 };
+	struct dnd_region region = { .fd = -1, .name = "p2pmem0" };
+	struct dnd_place place = { .region = &region, .dmabuf = &dmabuf };
+
+	assert_int_equal(dnd_place_failed(ctx, &place, &region, EPERM), -EPERM);
+	assert_says(donard_error(ctx), "p2pmem0: this process may not call process_vm_readv() and process_vm_writev()");
+	assert_int_equal(dnd_place_failed(ctx, &place, &region, ENODEV), -ENODEV);
+	assert_says(donard_error(ctx), "p2pmem0: the region went away");
+	place.dmabuf = NULL;
+	assert_int_equal(dnd_place_failed(ctx, &place, &region, EPERM), -EPERM);
+	assert_says(donard_error(ctx), "p2pmem0: its bytes cannot be accessed");
+}
+
 /* Pages that nobody may ask about are of no known kind: not none. */
 static void test_pages_in_a_sandbox(void **state)
 {
@@ -401,6 +418,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bounds, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_from_dmabuf, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_region_in_a_sandbox, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_words, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_limits, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_locked, fake_setup, fake_teardown),
