@@ -244,11 +244,13 @@ static int range_failed(struct donard_context *ctx, const struct dnd_region *reg
 			      (unsigned long long)(offset + length));
 }
 
+/* Sleeps to the end: signals, as of a profiler's timer, would use up the tries before memory on its way back has come. */
 static void nap(void)
 {
-	const struct timespec pause = { .tv_nsec = CLAIM_PAUSE_MS * 1000000L };
+	struct timespec pause = { .tv_nsec = CLAIM_PAUSE_MS * 1000000L };
 
-	nanosleep(&pause, NULL);
+	while (nanosleep(&pause, &pause) && errno == EINTR)
+		;
 }
 
 static void *try_map(const struct dnd_region *region, uint64_t file_offset, uint64_t length)

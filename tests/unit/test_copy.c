@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whole copies: what moves, by which way, and what is left of files and regions. */
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "copy_scene.h"
@@ -655,6 +657,31 @@ static void claim_waits_for_spare(void **state)
 	assert_in_range(played_busy_claims, 900, 999);
 }
 
+static void do_nothing(int signal_number)
+{
+	(void)signal_number;
+}
+
+/* Memory that was given back a moment ago may come 20 ms later, and a profiler's timer must not shorten the wait. */
+static void claim_waits_between_signals(void **state)
+{
+	static const struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never;
+	struct sigaction action = { .sa_handler = do_nothing, .sa_flags = SA_RESTART }, before;
+	struct scene *scene = *state;
+	double begin;
+
+	write_file(scene->in, scene->data, 65536);
+	fake_file(scene->fake, "class/p2pmem/p2pmem0/holders", "12 fio 4194304 0");
+	played_busy_claims = 1000;
+	assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	begin = dnd_now_seconds();
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EBUSY);
+	assert_true(dnd_now_seconds() - begin >= 0.05);
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+}
+
 static void assert_read_fails(struct scene *scene, const char *state, const char *code)
 {
 	fake_file(scene->fake, "class/nvme/nvme7/state", state);
@@ -683,7 +710,7 @@ int main(void)
 		CASE(two_ways_to_bounce),
 		CASE(forced_bounce_without_module), CASE(no_forced_bounce_between_regions), CASE(by_cpu), CASE(two_in_one_region),
 		CASE(refusals), CASE(lost_reads), CASE(some_lost_reads), CASE(lost_writes), CASE(no_dram),
-		CASE(persistent), CASE(hole), CASE(spare_blocks), CASE(claim_waits_for_spare),
+		CASE(persistent), CASE(hole), CASE(spare_blocks), CASE(claim_waits_for_spare), CASE(claim_waits_between_signals),
 		CASE(drive_gone), CASE(silent_fallback), CASE(reader_during_the_proof),
 		CASE(reader_during_the_copy), CASE(length_of_the_file), CASE(length_after_a_failure),
 		CASE(partial_last_block), CASE(stopped_at_the_end), CASE(no_name_in_the_end), CASE(name_of_no_file),
