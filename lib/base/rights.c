@@ -94,12 +94,24 @@ const char *dnd_node_obstacle(const char *path, bool writes)
 	return NULL;
 }
 
+/* getgrgid() returns memory of all threads, and each has a context of its own. */
+static bool group_name(gid_t gid, char *name, size_t name_bytes)
+{
+	struct group group, *found = NULL;
+	char members[16384];	/* more than that is as good as a group without a name */
+
+	if (getgrgid_r(gid, &group, members, sizeof(members), &found) || !found)
+		return false;
+	snprintf(name, name_bytes, "%s", group.gr_name);
+	return true;
+}
+
 /* Advises the user to join the node's group if that may open it, or else to have root change the node's rights. */
 void dnd_node_remedy(const char *path, char *text, size_t text_bytes)
 {
 	const char *known = dnd_node_obstacle(path, true);
-	const struct group *group;
 	struct stat st;
+	char group[128];
 
 	text[0] = '\0';
 	if (stat(path, &st))
@@ -112,10 +124,9 @@ void dnd_node_remedy(const char *path, char *text, size_t text_bytes)
 		snprintf(text, text_bytes, "%s", known);
 		return;
 	}
-	group = getgrgid(st.st_gid);
-	if (group && st.st_gid && (st.st_mode & 060) == 060 && !dnd_in_group(st.st_gid))
+	if (st.st_gid && (st.st_mode & 060) == 060 && !dnd_in_group(st.st_gid) && group_name(st.st_gid, group, sizeof(group)))
 		snprintf(text, text_bytes, "Join its group (sudo adduser $USER %s) and log in again, or run as root",
-			 group->gr_name);
+			 group);
 	else
 		snprintf(text, text_bytes, "Run as root, or have root set user, group or mode of the region "
 			 "(donard-regions.conf(5)): its node is of user %u and group %u, with mode %04o",
