@@ -25,9 +25,12 @@ static int refusal_of(long rc)
 	return rc < 0 && dnd_uring_is_refused(-errno) ? errno : 0;
 }
 
+/* The kernel has no eventfd of the ring to take back, and says so where the call is allowed. */
 int dnd_uring_try(int fd)
 {
-	return refusal_of(syscall(SYS_io_uring_enter, fd, 0, 0, 0, NULL, 0));
+	int refused = refusal_of(syscall(SYS_io_uring_enter, fd, 0, 0, 0, NULL, 0));
+
+	return refused ? refused : refusal_of(syscall(SYS_io_uring_register, fd, IORING_UNREGISTER_EVENTFD, NULL, 0));
 }
 
 int dnd_uring_ask(void)

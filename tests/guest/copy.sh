@@ -483,6 +483,7 @@ without_uring() {
 	moved_by_aio alpha cmb forbid ENOSYS io_uring
 	moved_by_aio file bar forbid EPERM io_uring
 	moved_by_aio bar file forbid EPERM requests
+	moved_by_aio file bar forbid EPERM registrations
 	direction alpha bar
 	equal "aio, where io_uring is allowed" false "$(field aio)"
 	if can passthrough; then

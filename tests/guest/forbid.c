@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * forbid EPERM|ENOSYS io_uring|all|requests|all-requests|pages|all-pages COMMAND... - runs COMMAND without io_uring, or without
- * Linux AIO as well, as the filters of containers and services do: a seccomp filter lets io_uring_setup(), and io_setup(), fail
- * with that errno.  "requests": the setup is allowed, and io_uring_enter() fails, and with "all-requests" io_submit() as well.
+ * forbid EPERM|ENOSYS io_uring|all|requests|all-requests|registrations|pages|all-pages COMMAND... - runs COMMAND without
+ * io_uring, or without Linux AIO as well, as the filters of containers and services do: a seccomp filter lets io_uring_setup(),
+ * and io_setup(), fail with that errno.  "requests": the setup is allowed, and io_uring_enter() fails, and with "all-requests"
+ * io_submit() as well.  "registrations": only io_uring_register() fails.
  * "pages": move_pages() fails, by which host memory is told from a device's, and with "all-pages" process_vm_readv() as well.
  */
 #include <err.h>
@@ -40,6 +41,7 @@ int main(int argc, char **argv)
 		{ "all", { SYS_io_uring_setup, SYS_io_setup } },
 		{ "requests", { SYS_io_uring_enter, SYS_io_uring_enter } },
 		{ "all-requests", { SYS_io_uring_enter, SYS_io_submit } },
+		{ "registrations", { SYS_io_uring_register, SYS_io_uring_register } },
 		{ "pages", { SYS_move_pages, SYS_move_pages } },
 		{ "all-pages", { SYS_move_pages, SYS_process_vm_readv } },
 	};
@@ -48,7 +50,7 @@ int main(int argc, char **argv)
 	while (argc > 3 && i < sizeof(sets) / sizeof(sets[0]) && strcmp(argv[2], sets[i].word))
 		i++;
 	if (argc < 4 || i == sizeof(sets) / sizeof(sets[0]))
-		errx(125, "usage: forbid EPERM|ENOSYS io_uring|all|requests|all-requests|pages|all-pages COMMAND...");
+		errx(125, "usage: forbid EPERM|ENOSYS io_uring|all|requests|all-requests|registrations|pages|all-pages COMMAND...");
 	forbid(strcmp(argv[1], "ENOSYS") ? EPERM : ENOSYS, sets[i].calls[0], sets[i].calls[1]);
 	execvp(argv[3], argv + 3);
 	err(125, "%s", argv[3]);

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Queues between files and plain memory: no device, no root.  Needs ext4 or xfs under /tmp. */
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -384,6 +388,40 @@ static void says_by_which_engine(void **state)
 	assert_says(donard_error(scene->ctx), "PASSTHROUGH needs io_uring");
 }
 
+static void forbid_registrations(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_register, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(77);
+}
+
+/* io_uring without io_uring_register() has no descriptor for an event loop: Linux AIO has one. */
+static void registrations_are_forbidden(void **state)
+{
+	struct scene *scene = scene_of(state, 4, 0);
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		forbid_registrations();
+		open_queue(scene, 4, 0);
+		if (!about(scene).no_io_uring[0] || donard_queue_descriptor(scene->queue) < 0)
+			_exit(1);
+		_exit(reads(scene, 0, 0, 4096, 7) || waits(scene, 1) != 1 || scene->got[0].result != 4096);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();		/* no filter can be set here */
+	assert_int_equal(status, 0);
+}
+
 static void time_runs_out(void **state)
 {
 	struct scene *scene = scene_of(state, 8, 0);
@@ -637,6 +675,7 @@ int main(void)
 		test(registered_again_and_again),
 		test(event_loop), test(more_commands_than_requests),
 		test(refused_ones_are_told), test(says_by_which_engine),
+		test(registrations_are_forbidden),
 		test(time_runs_out),
 		test(cancels),
 		test(cancels_what_was_not_submitted),

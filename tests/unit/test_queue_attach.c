@@ -51,7 +51,7 @@ long __real_syscall(long number, long a, long b, long c, long d, long e, long f)
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-	if (number != SYS_io_uring_register)
+	if (number != SYS_io_uring_register || b == IORING_UNREGISTER_EVENTFD)
 		return __real_syscall(number, a, b, c, d, e, f);
 	assert_int_equal(b, IORING_REGISTER_BUFFERS_UPDATE);
 	assert_int_equal(d, sizeof(struct dnd_uring_update));
