@@ -29,7 +29,9 @@
  * of the protocol (info.request_bytes_max), its blocks are all old or all new.
  *
  * When the connection is lost, each request completes with -ECONNRESET, and each later call
- * fails with it.  Close the cache, and connect again.
+ * fails with it.  Close the cache, and connect again.  What was in flight may still take effect
+ * until the server has noticed the loss (after info.silence_ms at most).  What had reached the
+ * server by the time of the new connection takes effect before all that is asked of that.
  */
 #ifndef DONARD_CACHECLIENT_H
 #define DONARD_CACHECLIENT_H

@@ -214,24 +214,48 @@ static void take_session(struct group *group, struct dnd_cache_session *session)
 		server->starved = true;
 }
 
-/* If the time ends with one client, the next round begins with the one behind it. */
+/* When the oldest request came that waits and may change something. */
+static uint64_t oldest_ns(const struct dnd_cache_server *server)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (unsigned int i = 0; i < server->log.super.windows; i++) {
+		const struct dnd_cache_session *session = server->sessions[i];
+		const struct dnd_cache_request *first = session && !session->ends ? session->waiting.first : NULL;
+
+		if (first && first->message.type != DND_WIRE_BYE)
+			oldest = dnd_min(oldest, first->received_ns);
+	}
+	return oldest;
+}
+
+/*
+ * If the time ends with one client, the next round begins with the one behind it.  A client waits for all requests that came
+ * before it did: they may be those of a connection that it replaces.
+ */
 static void take_in_turns(struct group *group)
 {
 	struct dnd_cache_server *server = group->server;
 	unsigned int windows = server->log.super.windows, first = server->group_turn;
+	uint64_t oldest = oldest_ns(server);
+	bool later = false;
 
 	for (unsigned int i = 0; i < windows; i++) {
 		unsigned int window = (first + i) % windows;
+		struct dnd_cache_session *session = server->sessions[window];
 
-		if (!server->sessions[window])
-			continue;
-		take_session(group, server->sessions[window]);
+		if (session && oldest < session->admitted_ns)
+			later = true;
+		else if (session)
+			take_session(group, session);
 		if (!time_is_over(group))
 			continue;
 		server->group_turn = (window + 1) % windows;
 		server->again = true;
 		return;
 	}
+	/* Else these clients wait until the drive has made room. */
+	server->again = server->again || (later && oldest_ns(server) != oldest);
 }
 
 static void count_answer(struct dnd_cache_server *server, const struct dnd_cache_request *request)

@@ -81,6 +81,20 @@ static struct dnd_cache_session *session_of(struct dnd_cache_server *server, con
 	return NULL;
 }
 
+static void take_messages(struct dnd_cache_server *server)
+{
+	for (unsigned int i = 0; i < server->log.super.windows; i++)
+		if (server->sessions[i])
+			dnd_cache_session_take(server->sessions[i]);
+}
+
+/* What has come from the others by now counts as older than all that this client will ask for. */
+static void admit(struct dnd_cache_server *server, const struct dnd_happening *knock, uint32_t depth)
+{
+	take_messages(server);
+	dnd_cache_admit(server, knock->id, depth, knock->reads);
+}
+
 static void connect_request(struct dnd_cache_server *server, const struct dnd_happening *knock)
 {
 	struct dnd_wire_hello hello;
@@ -96,7 +110,7 @@ static void connect_request(struct dnd_cache_server *server, const struct dnd_ha
 	else if (server->draining)
 		dnd_cache_refuse(server, knock->id, "the server was told to end", DND_WIRE_STOPPED);
 	else
-		dnd_cache_admit(server, knock->id, hello.depth, knock->reads);
+		admit(server, knock, hello.depth);
 }
 
 /* Messages that came before the end of the connection count. */
@@ -130,13 +144,6 @@ static void take_events(struct dnd_cache_server *server)
 }
 
 /* ---- a round ---- */
-
-static void take_messages(struct dnd_cache_server *server)
-{
-	for (unsigned int i = 0; i < server->log.super.windows; i++)
-		if (server->sessions[i])
-			dnd_cache_session_take(server->sessions[i]);
-}
 
 /* If the kernel lacks memory, it took nothing, and the next round tries again. */
 static void queue_failed(struct dnd_cache_server *server, int rc)

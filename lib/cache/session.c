@@ -171,6 +171,7 @@ void dnd_cache_admit(struct dnd_cache_server *server, struct rdma_cm_id *id, uin
 	session->server = server;
 	session->id = id;
 	session->window = (unsigned int)window;
+	session->admitted_ns = dnd_now_ns();
 	session->depth = (uint32_t)dnd_min(depth ? depth : DEFAULT_DEPTH, DND_WIRE_DEPTH_MAX);
 	dnd_address_text(rdma_get_peer_addr(id), session->peer);
 	dnd_cache_window_reset(&server->log, session->window);

@@ -105,7 +105,7 @@ static void ask_as(struct dnd_cache_session *session, struct dnd_wire_message me
 	struct dnd_cache_request *request = &scene->requests[scene->asked++];
 
 	assert_true(scene->asked <= REQUESTS);
-	*request = (struct dnd_cache_request){ .message = message, .session = session };
+	*request = (struct dnd_cache_request){ .message = message, .session = session, .received_ns = scene->clock_ns };
 	dnd_cache_list_add(&session->waiting, request);
 }
 
@@ -154,13 +154,18 @@ void __wrap_dnd_cache_blocks_drop_range(struct dnd_cache_blocks *blocks, uint64_
 	__real_dnd_cache_blocks_drop_range(blocks, first, count);
 }
 
-static void ask_write(uint64_t at, uint64_t block)
+static void ask_write_as(struct dnd_cache_session *session, uint64_t at, uint64_t block)
 {
-	uint8_t *bytes = scene->nvram + dnd_cache_window_at(&scene->server.log, 0) + at;
+	uint8_t *bytes = scene->nvram + dnd_cache_window_at(&scene->server.log, session->window) + at;
 
 	memset(bytes, (int)block + 1, BLOCK);
-	ask((struct dnd_wire_message){ .type = DND_WIRE_WRITE, .address = at, .drive_offset = block * BLOCK,
-				       .length = BLOCK, .key = dnd_cache_checksum(0, bytes, BLOCK) });
+	ask_as(session, (struct dnd_wire_message){ .type = DND_WIRE_WRITE, .address = at, .drive_offset = block * BLOCK,
+						   .length = BLOCK, .key = dnd_cache_checksum(0, bytes, BLOCK) });
+}
+
+static void ask_write(uint64_t at, uint64_t block)
+{
+	ask_write_as(&scene->session, at, block);
 }
 
 /* ---- the drive ---- */
@@ -457,6 +462,42 @@ static void trims_of_one_client(void **state)
 	assert_null(scene->session.waiting.first);
 }
 
+/* The client of the lower window replaces the other, whose write has reached the server and was not taken yet. */
+static void former_connection_comes_first(void **state)
+{
+	struct dnd_cache_log *log = &scene->server.log;
+
+	(void)state;
+	ask_write_as(&scene->other, 0, 3);
+	scene->session.admitted_ns = ++scene->clock_ns;
+	ask_write(0, 3);
+	dnd_cache_group(&scene->server);
+	steps_are("aBk");
+	assert_true(scene->server.again);
+	dnd_cache_group(&scene->server);
+	steps_are("aBkaBK");
+	assert_int_equal(dnd_cache_record(log, dnd_cache_blocks_find(&log->blocks, 3))->data_at, dnd_cache_window_at(log, 0));
+}
+
+/* A good-bye changes nothing, and what a client that ends had asked for is not taken any more. */
+static void former_connection_that_ends_holds_up_nobody(void **state)
+{
+	(void)state;
+	scene->other.unanswered = 2;
+	ask_as(&scene->other, (struct dnd_wire_message){ .type = DND_WIRE_BYE });
+	scene->session.admitted_ns = ++scene->clock_ns;
+	ask_write(0, 3);
+	dnd_cache_group(&scene->server);
+	steps_are("aBK");
+	dnd_cache_list_take(&scene->other.waiting);
+	ask_write_as(&scene->other, 0, 3);
+	scene->session.admitted_ns = ++scene->clock_ns;
+	scene->other.ends = -ETIMEDOUT;
+	ask_write(BLOCK, 3);
+	dnd_cache_group(&scene->server);
+	steps_are("aBKaBK");
+}
+
 static void tail_after_the_flush(void **state)
 {
 	struct dnd_cache_log *log = &scene->server.log;
@@ -739,7 +780,7 @@ int main(void)
 		TEST(no_mismatch_after_a_reset), TEST(mismatch_after_a_barrier), TEST(reads_after_their_barrier),
 		TEST(barrier_of_the_group_is_enough), TEST(no_read_after_a_reset), TEST(trims_of_one_client),
 		TEST(nothing_destaged_after_a_reset), TEST(nothing_trimmed_after_a_reset), TEST(unflushed_drive_keeps_the_log),
-		TEST(newer_records_stay),
+		TEST(newer_records_stay), TEST(former_connection_comes_first), TEST(former_connection_that_ends_holds_up_nobody),
 		TEST(reads_hold_back_the_tail), TEST(flush_to_the_drive_is_answered_last), TEST(flush_waits_for_no_older_bytes),
 		TEST(trims_before_writes),
 		TEST(others_go_on_while_the_drive_trims),
