@@ -11,6 +11,7 @@
 #define SUM_BYTES	(64U << 10)
 #define TAKE_MS		100	/* for the requests of one round; a trim may take long (blocks.c) */
 #define MS_NS		1000000ULL
+#define RESERVE_PART	4	/* this fraction of the places is kept for clients that have less than their share of it */
 
 struct group {
 	struct dnd_cache_server *server;
@@ -94,6 +95,27 @@ static int check_write(struct dnd_cache_server *server, const struct dnd_cache_e
 	return dnd_cache_check_turn(&server->log, entry);
 }
 
+/* ---- the places of records ---- */
+
+static uint64_t free_places(const struct dnd_cache_log *log)
+{
+	return log->super.records - (log->next - log->tail);
+}
+
+/* A trim costs its client nothing but a record, so trims take nothing of the reserve: they would fill it in no time. */
+static bool trim_has_place(const struct dnd_cache_log *log)
+{
+	return free_places(log) > log->super.records / RESERVE_PART;
+}
+
+/* Nobody's requests fill the log for the others: a client that has little in it finds a place, though the drive be slow. */
+static bool write_has_place(const struct dnd_cache_log *log, unsigned int window)
+{
+	uint64_t share = log->super.records / RESERVE_PART / log->super.windows;
+
+	return trim_has_place(log) || (free_places(log) && log->windows[window].records <= share);
+}
+
 /* -EAGAIN: the request and all behind it have to wait.  Any other failure ends the client. */
 static int append_write(struct group *group, struct dnd_cache_request *request)
 {
@@ -110,7 +132,7 @@ static int append_write(struct group *group, struct dnd_cache_request *request)
 
 	if (rc)
 		return rc;
-	if (server->log.next - server->log.tail == server->log.super.records)
+	if (!write_has_place(&server->log, session->window))
 		return -EAGAIN;
 	request->status = judge_write(group, request);
 	if (request->status == DND_WIRE_OK)
@@ -138,6 +160,8 @@ static int append_trim(struct group *group, struct dnd_cache_request *request)
 	request->status = DND_WIRE_BAD_RANGE;
 	if (!range_is_sound(server, &request->message))
 		return 0;
+	if (!trim_has_place(&server->log))
+		return -EAGAIN;
 	rc = dnd_cache_append(&server->log, &entry, &sequence);
 	if (rc)
 		return rc;

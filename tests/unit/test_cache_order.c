@@ -21,7 +21,7 @@
 #include "join/join.h"
 
 #define BLOCK		4096U
-#define NVRAM_BYTES	(18U << 20)	/* for more records than a plan takes */
+#define NVRAM_BYTES	(24U << 20)	/* for more trims than a plan takes */
 #define PLAN_RECORDS	4096U		/* so many */
 #define REQUESTS	8U
 
@@ -498,6 +498,62 @@ static void former_connection_that_ends_holds_up_nobody(void **state)
 	steps_are("aBKaBK");
 }
 
+/* Until there is no place for another: it waits then. */
+static void fill_with_trims(struct dnd_cache_session *session)
+{
+	while (!session->waiting.first) {
+		scene->asked = 0;
+		ask_trim(session);
+		dnd_cache_group(&scene->server);
+		memset(scene->steps, 0, sizeof(scene->steps));
+	}
+	assert_true(scene->server.starved);
+}
+
+/* The trims wait for the drive, and a write of the other client does not. */
+static void trims_leave_places_for_writes(void **state)
+{
+	(void)state;
+	fill_with_trims(&scene->other);
+	ask_write(0, 3);
+	dnd_cache_group(&scene->server);
+	steps_are("aBK");
+}
+
+/* As one window has room for so many blocks. */
+static void small_writes_leave_places_for_others(void **state)
+{
+	uint64_t records = scene->server.log.super.records;
+
+	(void)state;
+	scene->server.log.windows[1].records = records;		/* more than its share */
+	fill_with_trims(&scene->session);
+	scene->asked = 1;
+	ask_write_as(&scene->other, 0, 3);
+	dnd_cache_group(&scene->server);
+	steps_are("");
+	scene->server.log.windows[1].records = records / 8;
+	dnd_cache_group(&scene->server);
+	steps_are("aBk");
+}
+
+/* What is tried without a place changes nothing; and no place is taken twice. */
+static void a_full_log_takes_nothing(void **state)
+{
+	struct dnd_cache_log *log = &scene->server.log;
+	uint64_t tail = log->tail;
+
+	(void)state;
+	log->tail = log->next - log->super.records;
+	ask_write(0, 3);
+	dnd_cache_group(&scene->server);
+	steps_are("");
+	assert_true(scene->server.starved);
+	log->tail = tail;
+	dnd_cache_group(&scene->server);
+	steps_are("aBK");
+}
+
 static void tail_after_the_flush(void **state)
 {
 	struct dnd_cache_log *log = &scene->server.log;
@@ -780,6 +836,7 @@ int main(void)
 		TEST(no_mismatch_after_a_reset), TEST(mismatch_after_a_barrier), TEST(reads_after_their_barrier),
 		TEST(barrier_of_the_group_is_enough), TEST(no_read_after_a_reset), TEST(trims_of_one_client),
 		TEST(nothing_destaged_after_a_reset), TEST(nothing_trimmed_after_a_reset), TEST(unflushed_drive_keeps_the_log),
+		TEST(trims_leave_places_for_writes), TEST(small_writes_leave_places_for_others), TEST(a_full_log_takes_nothing),
 		TEST(newer_records_stay), TEST(former_connection_comes_first), TEST(former_connection_that_ends_holds_up_nobody),
 		TEST(reads_hold_back_the_tail), TEST(flush_to_the_drive_is_answered_last), TEST(flush_waits_for_no_older_bytes),
 		TEST(trims_before_writes),
