@@ -216,6 +216,25 @@ static int take_request(struct group *group, struct dnd_cache_request *request)
 	return 0;
 }
 
+/* The first request waits for the drive.  Reads do not, and requests have no order; what follows them stays behind the first. */
+static void let_reads_pass(struct dnd_cache_session *session)
+{
+	struct dnd_cache_list waiting = session->waiting;
+	struct dnd_cache_request *request;
+
+	dnd_cache_list_init(&session->waiting);
+	while ((request = dnd_cache_list_take(&waiting)))
+		dnd_cache_list_add(request->message.type == DND_WIRE_READ ? &session->reads : &session->waiting, request);
+}
+
+static void starve(struct dnd_cache_session *session)
+{
+	if (session->waiting.first->message.type == DND_WIRE_BYE)
+		return;
+	session->server->starved = true;
+	let_reads_pass(session);
+}
+
 static bool time_is_over(const struct group *group)
 {
 	return dnd_now_ns() >= group->until_ns;
@@ -234,8 +253,8 @@ static void take_session(struct group *group, struct dnd_cache_session *session)
 		dnd_cache_server_fail(server, rc);
 	else if (rc != -EAGAIN)
 		dnd_cache_session_fail(session, -EPROTO, donard_error(server->ctx));
-	else if (session->waiting.first->message.type != DND_WIRE_BYE)
-		server->starved = true;
+	else
+		starve(session);
 }
 
 /* When the oldest request came that waits and may change something. */

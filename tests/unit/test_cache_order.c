@@ -537,6 +537,27 @@ static void small_writes_leave_places_for_others(void **state)
 	steps_are("aBk");
 }
 
+/* What is in the log can be read, however long the drive takes to make room. */
+static void reads_pass_a_request_that_waits(void **state)
+{
+	(void)state;
+	ask_write(0, 3);
+	dnd_cache_group(&scene->server);
+	fill_with_trims(&scene->session);
+	scene->asked = 1;
+	ask_read(3);
+	ask((struct dnd_wire_message){ .type = DND_WIRE_FLUSH });
+	dnd_cache_group(&scene->server);
+	dnd_cache_reads_step(&scene->server);
+	steps_are("S");
+	moved(0);
+	dnd_cache_group(&scene->server);
+	dnd_cache_reads_step(&scene->server);
+	steps_are("SBK");
+	assert_int_equal(scene->session.waiting.first->message.type, DND_WIRE_TRIM);
+	assert_int_equal(scene->session.waiting.first->next->message.type, DND_WIRE_FLUSH);
+}
+
 /* What is tried without a place changes nothing; and no place is taken twice. */
 static void a_full_log_takes_nothing(void **state)
 {
@@ -837,6 +858,7 @@ int main(void)
 		TEST(barrier_of_the_group_is_enough), TEST(no_read_after_a_reset), TEST(trims_of_one_client),
 		TEST(nothing_destaged_after_a_reset), TEST(nothing_trimmed_after_a_reset), TEST(unflushed_drive_keeps_the_log),
 		TEST(trims_leave_places_for_writes), TEST(small_writes_leave_places_for_others), TEST(a_full_log_takes_nothing),
+		TEST(reads_pass_a_request_that_waits),
 		TEST(newer_records_stay), TEST(former_connection_comes_first), TEST(former_connection_that_ends_holds_up_nobody),
 		TEST(reads_hold_back_the_tail), TEST(flush_to_the_drive_is_answered_last), TEST(flush_waits_for_no_older_bytes),
 		TEST(trims_before_writes),
