@@ -78,17 +78,17 @@ static void release(struct dnd_cache_server *server, struct dnd_cache_read *read
 static void answer(struct dnd_cache_server *server, struct dnd_cache_read *read)
 {
 	server->tally.counts.reads++;
-	server->tally.counts.read_bytes += read->failed ? 0 : read->request->message.length;
-	dnd_cache_answer(read->request, read->failed ? DND_WIRE_DRIVE_FAILED : DND_WIRE_OK);
+	server->tally.counts.read_bytes += read->status ? 0 : read->request->message.length;
+	dnd_cache_answer(read->request, read->status);
 	read->request = NULL;
 }
 
 static void drive_failed(struct dnd_cache_server *server, struct dnd_cache_read *read, const char *text)
 {
-	if (!read->failed)
+	if (!read->status)
 		dnd_cache_tell(server, DONARD_CACHE_DRIVE_FAILED, "", text, 0);
 	server->tally.counts.drive_errors++;
-	read->failed = true;
+	read->status = DND_WIRE_DRIVE_FAILED;
 }
 
 /* If the drive delivers too few bytes, the memory still has those of another read, so nothing may be sent. */
@@ -104,13 +104,17 @@ static void drive_has_read(struct dnd_cache_server *server, struct dnd_cache_io 
 			drive_failed(server, read, "the drive gave fewer bytes than it has: it is shorter than it was");
 		return;
 	}
+	if (completion->result == -ENOMEM) {	/* of the kernel: the drive is well */
+		read->status = read->status ? read->status : DND_WIRE_NO_MEMORY;
+		return;
+	}
 	drive_failed(server, read, completion->error);
 	dnd_cache_check_gone(server, completion->error_code);
 }
 
 static void ask_drive(struct dnd_cache_server *server, struct dnd_cache_read *read)
 {
-	for (; read->asked < read->count && !read->failed; read->asked++) {
+	for (; read->asked < read->count && !read->status; read->asked++) {
 		const struct dnd_cache_piece *piece = &read->pieces[read->asked];
 		int rc;
 
@@ -118,8 +122,8 @@ static void ask_drive(struct dnd_cache_server *server, struct dnd_cache_read *re
 			continue;
 		rc = donard_queue_read(server->queue, server->file, piece->drive_offset, server->nvram.memory,
 				       piece->at, piece->length_bytes, &read->io);
-		if (rc == -EAGAIN)
-			return;
+		if (rc == -EAGAIN || rc == -ENOMEM)
+			return;				/* the next round tries again */
 		if (rc) {
 			drive_failed(server, read, donard_error(server->ctx));
 			dnd_cache_check_gone(server, donard_error_code(server->ctx));
@@ -180,7 +184,7 @@ static void step(struct dnd_cache_server *server, struct dnd_cache_read *read)
 		ask_drive(server, read);
 	if (read->drive_reads)
 		return;
-	if (read->session && read->request && read->failed)
+	if (read->session && read->request && read->status)
 		answer(server, read);
 	else if (read->session && read->request && read->asked == read->count && !read->session->ends)
 		send_pieces(server, read);
@@ -191,7 +195,7 @@ static void step(struct dnd_cache_server *server, struct dnd_cache_read *read)
 /* Has the client all its bytes, and no answer? */
 static bool arrived(const struct dnd_cache_read *read)
 {
-	return read->used && read->session && read->request && !read->session->ends && !read->failed && !read->drive_reads &&
+	return read->used && read->session && read->request && !read->session->ends && !read->status && !read->drive_reads &&
 	       read->asked == read->count && read->posted == read->count && !read->work_requests;
 }
 
@@ -236,7 +240,7 @@ static void begin(struct dnd_cache_server *server, struct dnd_cache_read *read,
 		  struct dnd_cache_request *request)
 {
 	read->used = true;
-	read->failed = false;
+	read->status = DND_WIRE_OK;
 	read->session = request->session;
 	read->request = request;
 	read->asked = read->posted = read->drive_reads = read->work_requests = 0;

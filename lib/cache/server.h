@@ -81,7 +81,7 @@ struct dnd_cache_read {
 	struct dnd_cache_session *session;	/* NULL: the client has gone */
 	struct dnd_cache_request *request;	/* NULL: it was answered */
 	bool used;
-	bool failed;
+	enum dnd_wire_status status;		/* DND_WIRE_OK, unless it failed */
 	uint64_t staging;			/* its staging place in the memory */
 	struct dnd_cache_piece *pieces;		/* in the order of the drive */
 	uint32_t count, asked, posted;		/* pieces: all, those in the log or asked of the drive, those sent */

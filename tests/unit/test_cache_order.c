@@ -10,6 +10,7 @@
  *	S	bytes of a read are sent
  *	D	the drive is told to trim
  *	W	the drive is told to write
+ *	R	and to read
  *	F	and to flush
  */
 #include <errno.h>
@@ -34,6 +35,8 @@ struct scene {
 	char steps[64];
 	bool barrier_fails, drive_lost, not_flushed, trim_lasts;
 	unsigned int barriers_pass;	/* before the first that fails */
+	int read_rc;			/* of the queue */
+	struct dnd_cache_io *read_io;	/* of the last read */
 	enum dnd_wire_status expected;	/* of each answer */
 	uint64_t clock_ns, trim_ns;	/* trim_ns: how long each takes */
 	struct ibv_context verbs;
@@ -178,6 +181,18 @@ int __wrap_donard_queue_write(struct donard_queue *queue, struct donard_file *fi
 	(void)queue, (void)file, (void)file_offset, (void)memory, (void)memory_offset, (void)length, (void)user;
 	note('W');
 	return 0;
+}
+
+int __wrap_donard_queue_read(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
+			     struct donard_memory *memory, uint64_t memory_offset, uint64_t length, void *user);
+int __wrap_donard_queue_read(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
+			     struct donard_memory *memory, uint64_t memory_offset, uint64_t length, void *user)
+{
+	(void)queue, (void)file, (void)file_offset, (void)memory, (void)memory_offset, (void)length;
+	scene->read_io = user;
+	if (!scene->read_rc)
+		note('R');
+	return scene->read_rc;
 }
 
 int __wrap_donard_queue_flush(struct donard_queue *queue, struct donard_file *file, void *user);
@@ -444,6 +459,39 @@ static void no_read_after_a_reset(void **state)
 	scene->server.draining = true;
 	dnd_cache_destage_step(&scene->server);
 	steps_are("SSB");
+}
+
+/* The drive is well: nobody is told that it failed. */
+static void read_without_memory(void **state)
+{
+	(void)state;
+	scene->read_rc = -ENOMEM;
+	ask_read(3);
+	dnd_cache_group(&scene->server);
+	dnd_cache_reads_step(&scene->server);
+	steps_are("");
+	scene->read_rc = 0;
+	dnd_cache_reads_step(&scene->server);
+	steps_are("R");
+	scene->expected = DND_WIRE_NO_MEMORY;
+	complete(scene->read_io, -ENOMEM);
+	dnd_cache_reads_step(&scene->server);
+	steps_are("RK");
+	assert_int_equal(scene->server.tally.counts.drive_errors, 0);
+	assert_int_equal(scene->server.active_reads, 0);
+}
+
+static void read_that_the_drive_fails(void **state)
+{
+	(void)state;
+	ask_read(3);
+	dnd_cache_group(&scene->server);
+	dnd_cache_reads_step(&scene->server);
+	scene->expected = DND_WIRE_DRIVE_FAILED;
+	complete(scene->read_io, -EIO);
+	dnd_cache_reads_step(&scene->server);
+	steps_are("RK");
+	assert_int_equal(scene->server.tally.counts.drive_errors, 1);
 }
 
 /* A trim may take long: the others have their turn after a while, and each client's requests stay in order. */
@@ -858,7 +906,7 @@ int main(void)
 		TEST(barrier_of_the_group_is_enough), TEST(no_read_after_a_reset), TEST(trims_of_one_client),
 		TEST(nothing_destaged_after_a_reset), TEST(nothing_trimmed_after_a_reset), TEST(unflushed_drive_keeps_the_log),
 		TEST(trims_leave_places_for_writes), TEST(small_writes_leave_places_for_others), TEST(a_full_log_takes_nothing),
-		TEST(reads_pass_a_request_that_waits),
+		TEST(reads_pass_a_request_that_waits), TEST(read_without_memory), TEST(read_that_the_drive_fails),
 		TEST(newer_records_stay), TEST(former_connection_comes_first), TEST(former_connection_that_ends_holds_up_nobody),
 		TEST(reads_hold_back_the_tail), TEST(flush_to_the_drive_is_answered_last), TEST(flush_waits_for_no_older_bytes),
 		TEST(trims_before_writes),
