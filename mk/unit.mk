@@ -47,7 +47,9 @@ $(BUILD)/tests/unit/test_cufile_cuda: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap
 $(BUILD)/tests/unit/test_cufile_faults: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,ftruncate pread pwrite \
 	donard_memory_from_host $(addprefix donard_queue_,open flush poll wait write))
 
-$(BUILD)/tests/unit/test_cache_order: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_cache_answer \
+CACHE_SERVER_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_order test_cache_turns)
+$(CACHE_SERVER_TESTS): $(BUILD)/tests/unit/cache_scene.o
+$(CACHE_SERVER_TESTS): UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_cache_answer \
 	dnd_cache_blocks_drop_range dnd_cache_session_send dnd_drive_is_durable dnd_drive_lost dnd_now_ns \
 	dnd_trimmer_begin dnd_trimmer_done $(addprefix donard_queue_,read write flush))
 $(BUILD)/tests/unit/test_cache_trimmer: UNIT_LIBS := -Wl$(comma)--wrap=fallocate

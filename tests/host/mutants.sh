@@ -23,16 +23,18 @@ readonly MUTANTS=(
 	'NO_FIRST_BARRIER log.c test_cache_log s/int rc = keep_what_was_read(log);/int rc = 0;/'
 	'void-not-marked log.c test_cache_recover s/rc = mark_voids(log);/rc = 0;/'
 	'trim-forgets-nothing log.c test_cache_place s/if (record->type == DND_CACHE_TRIM)$/if (false)/'
-	'reuse-under-a-read destage.c test_cache_order s/if (server->active_reads)/if (false)/'
-	'answered-after-a-reset read.c test_cache_order s/if (!dnd_cache_nvram_sound(server))/if (false)/'
+	'reuse-under-a-read destage.c test_cache_turns s/if (server->active_reads)/if (false)/'
+	'answered-after-a-reset read.c test_cache_turns s/if (!dnd_cache_nvram_sound(server))/if (false)/'
 	'destaged-after-a-reset destage.c test_cache_order s/if (!can_go_on(destage) || !dnd_cache_nvram_sound(server))/if (!can_go_on(destage))/'
 	'trimmed-after-a-reset destage.c test_cache_order s/if (!destage->untrimmed || !dnd_cache_nvram_sound(server))/if (!destage->untrimmed)/'
 	'flushed-without-older-bytes destage.c test_cache_order s/run_bytes, flush_waits(server), /run_bytes, false, /'
 	'not-flushed-and-forgotten destage.c test_cache_order s/ || !is_flushed(server))$/)/'
 	'newest-tail-missing recover.c test_cache_recover s/if (record.epoch > log->epoch)/if (false)/'
+	'later-before-former commit.c test_cache_turns s/if (session && oldest < session->admitted_ns)/if (false)/'
+	'trims-fill-the-log commit.c test_cache_turns s/if (!trim_has_place(&server->log))/if (false)/'
 	'bytes-over-others recover.c test_cache_recover s/dnd_cache_lies_over(log, record))/false)/'
 )
-readonly MUTANT_TESTS=(test_cache_log test_cache_recover test_cache_place test_cache_order)
+readonly MUTANT_TESTS=(test_cache_log test_cache_recover test_cache_place test_cache_order test_cache_turns)
 
 # Else nothing is broken, or more than the rule.
 each_changes_one_place() {
