@@ -8,7 +8,8 @@
  *
  * Each batch of writes comes after a barrier in the same round, so that a device that was reset does not
  * give arbitrary bytes to the drive.  Another barrier, before TAIL, tells that it was not reset while the drive
- * fetched the last batch; else the records stay, and the next start writes them again.
+ * fetched the last batch; else the records stay, and the next start writes them again.  Before the first TAIL it is
+ * read back, too, whether the drive has what it was given (readback.c).
  */
 #include <stdio.h>
 
@@ -282,8 +283,11 @@ static void all_written(struct dnd_cache_server *server)
 		flush(server);			/* FLUSH */
 }
 
-static void from_the_start(struct dnd_destage *destage)
+static void from_the_start(struct dnd_cache_server *server)
 {
+	struct dnd_destage *destage = &server->destage;
+
+	dnd_cache_read_back_anew(server);
 	destage->failed = false;
 	destage->next = 0;
 	destage->done_bytes = 0;
@@ -312,7 +316,7 @@ static void plan(struct dnd_cache_server *server)
 		return;
 	}
 	server->tally.counts.coalesced_bytes += destage->plan.coalesced_bytes;
-	from_the_start(destage);
+	from_the_start(server);
 	destage->state = DND_DESTAGE_WRITING;
 }
 
@@ -337,6 +341,18 @@ static void end_slow_readers(struct dnd_cache_server *server)
 			dnd_cache_session_fail(server->sessions[i], -ETIMEDOUT, text);
 }
 
+/* A drive that fails here gets the whole plan again, since nobody knows what else it has not got. */
+static bool has_what_it_was_given(struct dnd_cache_server *server)
+{
+	int rc = dnd_cache_read_back(server);
+
+	if (rc < 0) {
+		failed(server, donard_error_code(server->ctx), donard_error(server->ctx));
+		pause_for_a_while(&server->destage);
+	}
+	return rc > 0;
+}
+
 /* TAIL and REUSE, once no read uses the log. */
 static void retire(struct dnd_cache_server *server)
 {
@@ -347,7 +363,7 @@ static void retire(struct dnd_cache_server *server)
 		end_slow_readers(server);
 		return;
 	}
-	if (!dnd_cache_nvram_sound(server))
+	if (!has_what_it_was_given(server) || !dnd_cache_nvram_sound(server))
 		return;
 	server->tally.counts.destaged_bytes += destage->done_bytes;
 	rc = dnd_cache_retire(&server->log, destage->plan.upto);
@@ -370,7 +386,7 @@ static void resume(struct dnd_cache_server *server)
 		pause_for_a_while(destage);
 		return;
 	}
-	from_the_start(destage);
+	from_the_start(server);
 	destage->state = destage->plan.upto ? DND_DESTAGE_WRITING : DND_DESTAGE_IDLE;
 }
 

@@ -2,8 +2,8 @@
 /*
  * The server of a write cache: one thread, no locks.  Only trims of the drive have a thread of their own (trimmer.c).
  * Each round of the loop (serve.c) takes the messages of all clients (session.c), appends and commits them as one group
- * (commit.c), and continues with reads (read.c) and with writes to the drive (destage.c).
- * In the order session.c, commit.c, read.c, destage.c, each calls only those before it.
+ * (commit.c), and continues with reads (read.c) and with writes to the drive (destage.c, readback.c).
+ * In the order session.c, commit.c, read.c, readback.c, destage.c, each calls only those before it.
  */
 #ifndef DND_CACHE_SERVER_H
 #define DND_CACHE_SERVER_H
@@ -94,8 +94,18 @@ enum dnd_destage_state {
 	DND_DESTAGE_IDLE,
 	DND_DESTAGE_WRITING,
 	DND_DESTAGE_FLUSHING,
-	DND_DESTAGE_RETIRING,	/* waits until no read uses the log */
+	DND_DESTAGE_RETIRING,	/* waits until no read uses the log, and reads back what the drive was given */
 	DND_DESTAGE_PAUSED,	/* waits after an error */
+};
+
+struct dnd_readback {
+	struct dnd_cache_io io;
+	unsigned int excluded;		/* what cannot be lost on the way to the drive; once all is, nothing is read back any more */
+	size_t run;			/* the block that is looked at: which of plan.writes has it, and where */
+	uint64_t offset;
+	bool asked, arrived;		/* the drive was asked for it, and has answered */
+	int64_t result;
+	char why[DND_TEXT_BYTES];
 };
 
 struct dnd_destage {
@@ -109,6 +119,7 @@ struct dnd_destage {
 	bool failed, filling;		/* filling: the log reached the high mark, and not the low one since */
 	uint64_t pause_ms, until_ns;
 	uint64_t retiring_ns;		/* when the state became DND_DESTAGE_RETIRING */
+	struct dnd_readback readback;
 	char why[DND_TEXT_BYTES];	/* the last error, while dnd_cache_drive_fails() */
 };
 
@@ -218,6 +229,15 @@ bool dnd_cache_nvram_sound(struct dnd_cache_server *server);
 int dnd_cache_reads_open(struct dnd_cache_server *server);
 void dnd_cache_reads_close(struct dnd_cache_server *server);
 void dnd_cache_reads_step(struct dnd_cache_server *server);
+
+/* readback.c */
+/* To be called when a plan is begun, or begun again. */
+void dnd_cache_read_back_anew(struct dnd_cache_server *server);
+/*
+ * To be called before the tail moves, when no read is under way and none begins.  Returns 1 if the drive has what it was given,
+ * as far as that was not known; 0 if it has to be called again; -errno with a text if the drive has something else.
+ */
+int dnd_cache_read_back(struct dnd_cache_server *server);
 
 /* destage.c */
 void dnd_cache_destage_step(struct dnd_cache_server *server);

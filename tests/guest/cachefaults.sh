@@ -613,6 +613,15 @@ flakey_drive() {
 	fails_for_a_while lab-flakey "$(flakey 0 1 1 error_writes)" "$(flakey 1 0)"
 }
 
+# What is written goes nowhere, and no error tells: as of a drive that does not really read from the NVRAM.
+drive_drops_writes() {
+	modprobe dm-flakey
+	mapped lab-flakey "$(flakey 1 0)"
+	SERVE_BY=(env "LD_PRELOAD=$PRELOADED/plaindm")
+	fails_for_a_while lab-flakey "$(flakey 0 1 1 drop_writes)" "$(flakey 1 0)"
+	said drive-failed 'it reported success, and has other bytes than it was given'
+}
+
 # Another table under the running server: nothing goes there that has no proven route, although the drive would take it; the
 # former one serves again.
 table_is_swapped() {
@@ -698,6 +707,7 @@ t "memory: none for a while" no_memory_for_a_while
 t "memory: each allocation fails" each_allocation_fails
 t "dm: refused" refuses_targets
 t "dm: flakey" flakey_drive
+t "dm: writes dropped" drive_drops_writes
 t "dm: table swapped" table_is_swapped
 t "dm: trim is not answered" trim_is_not_answered
 t "dm: power lost before the flush" loses_power_at donard_queue_flush 1

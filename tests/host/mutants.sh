@@ -28,6 +28,7 @@ readonly MUTANTS=(
 	'destaged-after-a-reset destage.c test_cache_order s/if (!can_go_on(destage) || !dnd_cache_nvram_sound(server))/if (!can_go_on(destage))/'
 	'trimmed-after-a-reset destage.c test_cache_order s/if (!destage->untrimmed || !dnd_cache_nvram_sound(server))/if (!destage->untrimmed)/'
 	'flushed-without-older-bytes destage.c test_cache_order s/run_bytes, flush_waits(server), /run_bytes, false, /'
+	'not-delivered-and-forgotten destage.c test_cache_order s/if (!has_what_it_was_given(server) || !dnd_cache_nvram_sound(server))/if (!dnd_cache_nvram_sound(server))/'
 	'not-flushed-and-forgotten destage.c test_cache_order s/ || !is_flushed(server))$/)/'
 	'newest-tail-missing recover.c test_cache_recover s/if (record.epoch > log->epoch)/if (false)/'
 	'later-before-former commit.c test_cache_turns s/if (session && oldest < session->admitted_ns)/if (false)/'

@@ -34,12 +34,13 @@ struct scene {
 	struct dnd_cache_session session, other, *sessions[2];
 	struct dnd_cache_request requests[REQUESTS];
 	unsigned int asked;
-	uint8_t nvram[NVRAM_BYTES];
+	uint8_t nvram[NVRAM_BYTES + DND_CACHE_READS * BLOCK];	/* the log, and behind it the places of reads */
 	char steps[64];
 	bool barrier_fails, drive_lost, not_flushed, trim_lasts;
 	unsigned int barriers_pass;	/* before the first that fails */
 	int read_rc;			/* of the queue */
 	struct dnd_cache_io *read_io;	/* of the last read */
+	uint8_t *read_into;
 	enum dnd_wire_status expected;	/* of each answer */
 	uint64_t clock_ns, trim_ns;	/* trim_ns: how long each takes */
 	struct ibv_context verbs;

@@ -66,6 +66,90 @@ static void tail_after_the_flush(void **state)
 	assert_true(dnd_cache_window_empty(log, 0));
 }
 
+/* The drive has bytes of this value where it is read back. */
+static void reads_back(uint8_t value)
+{
+	memset(scene->read_into, value, BLOCK);
+	scene->server.sound = false;
+	complete(scene->read_io, BLOCK);
+}
+
+/* Block 3 has bytes of 4. */
+static void read_back_before_the_first_tail(void **state)
+{
+	(void)state;
+	scene->server.destage.readback.excluded = 0;
+	drain_two();
+	written(BLOCK);
+	written(BLOCK);
+	flushed(0);
+	steps_are("WWFR");
+	assert_int_equal(*scene->read_into, (uint8_t)~4);
+	dnd_cache_destage_step(&scene->server);
+	steps_are("WWFR");
+	reads_back(4);
+	steps_are("WWFRBtB");
+	assert_int_equal(scene->server.log.tail, 3);
+}
+
+static void no_tail_without_delivery(void **state)
+{
+	(void)state;
+	scene->server.destage.readback.excluded = 0;
+	drain_two();
+	written(BLOCK);
+	written(BLOCK);
+	flushed(0);
+	reads_back(0xff);
+	steps_are("WWFRB");
+	assert_non_null(strstr(scene->server.destage.why, "has other bytes than it was given"));
+	assert_int_equal(scene->server.log.tail, 1);
+	pause_ends();
+	written(BLOCK);
+	written(BLOCK);
+	flushed(0);
+	complete(scene->read_io, -EIO);
+	steps_are("WWFRBWWFR");
+	pause_ends();
+	written(BLOCK);
+	written(BLOCK);
+	flushed(0);
+	reads_back(4);
+	steps_are("WWFRBWWFRBWWFRBtB");
+	assert_false(dnd_cache_drive_fails(&scene->server));
+}
+
+static void drain_one(uint64_t at, uint64_t block)
+{
+	scene->asked = 0;
+	ask_write(at, block);
+	dnd_cache_group(&scene->server);
+	forget_steps();
+	scene->server.draining = true;
+	dnd_cache_destage_step(&scene->server);
+	written(BLOCK);
+	flushed(0);
+}
+
+/* Zeros do not tell whether zeros came instead, nor does 0xff of itself. */
+static void read_back_until_all_is_excluded(void **state)
+{
+	(void)state;
+	scene->server.destage.readback.excluded = 0;
+	drain_one(0, 255);
+	steps_are("WFR");
+	reads_back(0);
+	steps_are("WFRBtB");
+	drain_one(BLOCK, 255);
+	steps_are("WFBtB");
+	drain_one(2 * BLOCK, 254);
+	steps_are("WFR");
+	reads_back(0xff);
+	steps_are("WFRBtB");
+	drain_one(3 * BLOCK, 3);
+	steps_are("WFBtB");
+}
+
 /* The drive may have got bytes that the reset made: the records stay, and the tail is not even written. */
 static void no_tail_after_a_reset(void **state)
 {
@@ -270,6 +354,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(acknowledged_after_the_barrier), TEST(nothing_without_the_barrier),
 		TEST(no_mismatch_after_a_reset), TEST(mismatch_after_a_barrier), TEST(tail_after_the_flush),
+		TEST(read_back_before_the_first_tail), TEST(no_tail_without_delivery), TEST(read_back_until_all_is_excluded),
 		TEST(no_tail_after_a_reset), TEST(nothing_is_free_without_the_tail), TEST(all_again_after_an_error),
 		TEST(newer_records_stay), TEST(nothing_destaged_after_a_reset), TEST(nothing_trimmed_after_a_reset),
 		TEST(unflushed_drive_keeps_the_log), TEST(flush_to_the_drive_is_answered_last),
