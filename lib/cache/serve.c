@@ -9,6 +9,8 @@
 
 #define TICK_MS			100
 #define GOING_MS		3000	/* how long the end of a region may stay behind the failure of its memory */
+#define FAREWELL_MS		500	/* for all clients together */
+#define FAREWELL_NAP_MS		20
 #define EVENTS_AT_ONCE		64
 #define COMPLETIONS_AT_ONCE	64
 #define HIGH_PERCENT		60
@@ -193,16 +195,30 @@ static bool stop_asked(const struct dnd_cache_server *server)
 	return server->options.stop_fn && server->options.stop_fn(server->options.user);
 }
 
+/* Returns how many of the clients may not have it yet, whose descriptors are in server->fds. */
+static nfds_t tell_withdrawn(struct dnd_cache_server *server, enum dnd_wire_status status)
+{
+	nfds_t count = 0;
+
+	for (unsigned int i = 0; i < server->log.super.windows; i++)
+		if (server->sessions[i] && dnd_cache_session_withdraw(server->sessions[i], status))
+			server->fds[count++] = (struct pollfd){ .fd = server->sessions[i]->link.channel->fd, .events = POLLIN };
+	return count;
+}
+
+/* Waits for all clients together: each that is gone never takes it. */
 static void withdraw_all(struct dnd_cache_server *server, enum dnd_wire_status status, const char *why)
 {
-	for (unsigned int i = 0; i < server->log.super.windows; i++) {
-		struct dnd_cache_session *session = server->sessions[i];
+	uint64_t until_ns = dnd_now_ns() + FAREWELL_MS * MS_NS;
+	nfds_t count;
 
-		if (!session)
+	while ((count = tell_withdrawn(server, status)) && dnd_now_ns() < until_ns)
+		poll(server->fds, count, FAREWELL_NAP_MS);
+	for (unsigned int i = 0; i < server->log.super.windows; i++) {
+		if (!server->sessions[i])
 			continue;
-		dnd_cache_session_withdraw(session, status);
-		dnd_cache_session_fail(session, -ESHUTDOWN, why);
-		dnd_cache_session_end(session);
+		dnd_cache_session_fail(server->sessions[i], -ESHUTDOWN, why);
+		dnd_cache_session_end(server->sessions[i]);
 	}
 }
 

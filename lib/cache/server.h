@@ -59,6 +59,7 @@ struct dnd_cache_session {
 	bool released_under_way, alive_due;
 	bool told_failing;			/* the client knows that the drive fails */
 	bool came, said_bye, withdrawn;
+	bool told_withdrawn, farewell_over;	/* that it is withdrawn was sent; nothing more can be */
 	int ends;				/* -errno: the session is to end, and @why says why */
 	char why[DND_TEXT_BYTES];
 	char peer[DND_PEER_BYTES];
@@ -212,8 +213,8 @@ void dnd_cache_session_send(struct dnd_cache_session *session);
 void dnd_cache_session_fail(struct dnd_cache_session *session, int error_number, const char *why);
 /* Ends it because the connection ended, after the good-bye or without one. */
 void dnd_cache_session_lost(struct dnd_cache_session *session);
-/* Tells the client that the server withdraws, and waits a moment until that was sent. */
-void dnd_cache_session_withdraw(struct dnd_cache_session *session, enum dnd_wire_status status);
+/* Tells the client that the server withdraws.  Returns true as long as that may be on its way; to be called again then. */
+bool dnd_cache_session_withdraw(struct dnd_cache_session *session, enum dnd_wire_status status);
 /* Cuts the client off and forgets it; destroys its queue pair first, then the registrations. */
 void dnd_cache_session_end(struct dnd_cache_session *session);
 

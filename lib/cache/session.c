@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One client: its connection and window, its requests, and the messages to it. */
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cache/server.h"
 
 #define DEFAULT_DEPTH	64
-#define FAREWELL_MS	500
 #define FIRST_MS	DONARD_RDMA_FIRST_MESSAGE_MS
 
 /* ---- admission ---- */
@@ -423,27 +421,39 @@ void dnd_cache_session_send(struct dnd_cache_session *session)
 
 /* ---- the end ---- */
 
-void dnd_cache_session_withdraw(struct dnd_cache_session *session, enum dnd_wire_status status)
+/* With iWARP a message has arrived only once the client closes the connection, which it does at once (lib/rdma/session.c). */
+static bool is_on_its_way(const struct dnd_cache_session *session)
 {
-	struct pollfd pollfd = { .fd = session->link.channel->fd, .events = POLLIN };
-	double deadline = dnd_now_seconds() + FAREWELL_MS / 1000.0;
-	int rc = -EAGAIN;
+	return dnd_link_sends_under_way(&session->link) ||
+	       session->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
+/* Answers may occupy all slots. */
+static int tell_withdrawn(struct dnd_cache_session *session, enum dnd_wire_status status)
+{
+	int rc = session->told_withdrawn ? 0 :
+		 send_message(session, (struct dnd_wire_message){ .type = DND_WIRE_WITHDRAWN, .status = status });
+
+	session->told_withdrawn = !rc;
+	return rc;
+}
+
+bool dnd_cache_session_withdraw(struct dnd_cache_session *session, enum dnd_wire_status status)
+{
+	int rc;
 
 	session->withdrawn = true;
-	if (session->ends)
-		return;
-	do {
-		/* Answers may occupy all slots. */
-		if (rc == -EAGAIN)
-			rc = send_message(session, (struct dnd_wire_message){ .type = DND_WIRE_WITHDRAWN, .status = status });
-		if (rc != -EAGAIN && (rc || !dnd_link_sends_under_way(&session->link)))
-			return;
+	if (session->ends || session->farewell_over)
+		return false;
+	rc = tell_withdrawn(session, status);
+	if (rc == -EAGAIN || (!rc && is_on_its_way(session))) {
 		dnd_link_disarm(&session->link);
 		dnd_link_arm(&session->link);
-		if (poll_link(session))
-			return;
-		poll(&pollfd, 1, 20);
-	} while (dnd_now_seconds() < deadline);
+		session->farewell_over = poll_link(session);
+	} else {
+		session->farewell_over = true;
+	}
+	return !session->farewell_over;
 }
 
 static void tell_end(const struct dnd_cache_session *session)
