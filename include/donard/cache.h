@@ -24,7 +24,11 @@ extern "C" {
 #define DONARD_CACHE_NO_CLEANER		(1U << 2)	/* while nobody writes, leave the records in the log */
 #define DONARD_CACHE_READ_BACK		(1U << 3)	/* make clients of every device read back what they wrote */
 #define DONARD_CACHE_PASSTHROUGH	(1U << 4)	/* send NVMe commands to the drive, as DONARD_QUEUE_PASSTHROUGH does */
-#define DONARD_CACHE_GIVE_UP_DAMAGED	(1U << 5)	/* drop acknowledged records whose bytes are damaged, and no others */
+/*
+ * Drop acknowledged records whose bytes are damaged, and no others.  Their blocks go back to what the drive has, which may be older
+ * than the write before: what a newer record replaces need not be written.
+ */
+#define DONARD_CACHE_GIVE_UP_DAMAGED	(1U << 5)
 
 enum donard_cache_event_type {
 	DONARD_CACHE_FORMATTED,		/* the server made a new log in the NVRAM */

@@ -84,7 +84,8 @@ int dnd_cache_open(struct donard_context *ctx, struct dnd_cache_store *store,
 		   struct dnd_cache_log *log);
 /*
  * Does the same, but gives up the acknowledged records whose bytes are damaged, and no others, instead
- * of refusing the log.  Their blocks have the bytes that they had before.
+ * of refusing the log.  Their blocks have the bytes of older records that are still in the log, or else those of the drive:
+ * what a record has replaced may never have been written there.
  */
 int dnd_cache_open_giving_up(struct donard_context *ctx, struct dnd_cache_store *store,
 			     struct dnd_cache_log *log);

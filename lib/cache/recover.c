@@ -282,7 +282,8 @@ static int check_voids(const struct recovery *recovery)
 		return 0;
 	return dnd_fail(log->ctx, DND_E_DAMAGED, "the bytes of %llu acknowledged records in the NVRAM are not what their checksums "
 			"say: %s%s. All others are whole. Nothing was changed. Restore the NVRAM's contents, of the same "
-			"moment as the drive's; or give up these records, and no others (GIVE_UP_DAMAGED).",
+			"moment as the drive's; or give up these records, and no others (GIVE_UP_DAMAGED): their "
+			"blocks go back to what the drive has, which may be older than the write before.",
 			(unsigned long long)count, what, count > NAMED_MOST ? " ..." : "");
 }
 

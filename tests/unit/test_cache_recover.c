@@ -198,6 +198,29 @@ static void damaged_records_given_up(void **state)
 	assert_int_equal(dnd_cache_open_giving_up(nvram->ctx, &nvram->store, &nvram->log), -EILSEQ);
 }
 
+/* The write before was acknowledged, and is not on the drive either: the newer one, lost now, had replaced it. */
+static void given_up_blocks_may_be_older_than_the_write_before(void **state)
+{
+	struct nvram *nvram = *state;
+	struct dnd_cache_plan plan;
+	static const uint64_t blocks[] = { 7, 8, 7, 9 };
+
+	open_new(nvram);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(put(nvram, blocks[i], 1), 0);
+		assert_int_equal(dnd_cache_commit(&nvram->log), 0);
+	}
+	assert_int_equal(dnd_cache_plan(&nvram->log, 1, 1 << 20, false, &plan), 0);
+	assert_int_equal(plan.write_count, 0);
+	assert_int_equal(dnd_cache_retire(&nvram->log, plan.upto), 0);
+	dnd_cache_plan_free(&plan);
+	spoil(nvram, dnd_cache_record(&nvram->log, 3)->data_at);
+	refused(nvram, -EILSEQ, "damaged", "which may be older than the write before");
+	assert_int_equal(dnd_cache_open_giving_up(nvram->ctx, &nvram->store, &nvram->log), 0);
+	assert_int_equal(dnd_cache_blocks_find(&nvram->log.blocks, 7), 0);
+	assert_int_equal(dnd_cache_blocks_find(&nvram->log.blocks, 8), 2);
+}
+
 /* Only the tail's other copy is left, and what it names is overwritten: nothing is passed over in silence. */
 static void newer_tail_damaged(void **state)
 {
@@ -447,8 +470,8 @@ int main(void)
 		NVRAM_TEST(both_tails_damaged), NVRAM_TEST(any_byte_damaged),
 		NVRAM_TEST(acknowledged_record_damaged), NVRAM_TEST(acknowledged_data_damaged),
 		NVRAM_TEST(bytes_of_the_last_group_damaged), NVRAM_TEST(void_record_stays_void),
-		NVRAM_TEST(damaged_records_given_up), NVRAM_TEST(newer_tail_damaged),
-		NVRAM_TEST(newest_epoch_damaged), NVRAM_TEST(first_of_all_a_barrier),
+		NVRAM_TEST(damaged_records_given_up), NVRAM_TEST(given_up_blocks_may_be_older_than_the_write_before),
+		NVRAM_TEST(newer_tail_damaged), NVRAM_TEST(newest_epoch_damaged), NVRAM_TEST(first_of_all_a_barrier),
 		NVRAM_TEST(bytes_over_others), NVRAM_TEST(record_of_no_bytes),
 		NVRAM_TEST(unacknowledged_record_torn), NVRAM_TEST(records_of_a_former_log),
 		NVRAM_TEST(torn_record_stays_away), NVRAM_TEST(records_of_two_lives),
