@@ -42,6 +42,7 @@ struct dnd_cache_log {
 	uint64_t durable;	/* sequence of the newest record that is durable; tail - 1 if none is */
 	uint64_t next;		/* sequence of the next record */
 	uint64_t voids;		/* how many records from the tail on recovery passed over */
+	uint64_t given_up;	/* how many of them had certainly been acknowledged, and were given up now */
 	uint32_t epoch;		/* the epoch of the records that are written now */
 	uint64_t begun;		/* sequence of the first record of this epoch */
 	unsigned int tail_copy;	/* which copy of the tail is written next */
@@ -90,6 +91,8 @@ int dnd_cache_open(struct donard_context *ctx, struct dnd_cache_store *store,
 int dnd_cache_open_giving_up(struct donard_context *ctx, struct dnd_cache_store *store,
 			     struct dnd_cache_log *log);
 void dnd_cache_close(struct dnd_cache_log *log);
+/* Says what recovery passed over, and why; "" for nothing. */
+void dnd_cache_say_voids(const struct dnd_cache_log *log, char *text, size_t size);
 /* The first void record from @sequence on, or log->next; dnd_cache_record() has its range. */
 uint64_t dnd_cache_next_void(const struct dnd_cache_log *log, uint64_t sequence);
 /*

@@ -266,7 +266,7 @@ static void name_record(const struct dnd_cache_log *log, uint64_t sequence, char
 /* Finds void records that were certainly acknowledged and that were not given up before. */
 static int check_voids(const struct recovery *recovery)
 {
-	const struct dnd_cache_log *log = recovery->log;
+	struct dnd_cache_log *log = recovery->log;
 	uint64_t sequence = dnd_cache_next_void(log, log->tail), count = 0;
 	char what[256] = "";
 
@@ -278,6 +278,7 @@ static int check_voids(const struct recovery *recovery)
 		if (count++ < NAMED_MOST)
 			name_record(log, sequence, what, sizeof(what));
 	}
+	log->given_up = count;
 	if (!count || recovery->gives_up)
 		return 0;
 	return dnd_fail(log->ctx, DND_E_DAMAGED, "the bytes of %llu acknowledged records in the NVRAM are not what their checksums "
@@ -285,6 +286,17 @@ static int check_voids(const struct recovery *recovery)
 			"moment as the drive's; or give up these records, and no others (GIVE_UP_DAMAGED): their "
 			"blocks go back to what the drive has, which may be older than the write before.",
 			(unsigned long long)count, what, count > NAMED_MOST ? " ..." : "");
+}
+
+void dnd_cache_say_voids(const struct dnd_cache_log *log, char *text, size_t size)
+{
+	snprintf(text, size, "%s", "");
+	if (log->given_up)
+		snprintf(text, size, "%llu of them were passed over: %llu were acknowledged, and given up, as their bytes are damaged",
+			 (unsigned long long)log->voids, (unsigned long long)log->given_up);
+	else if (log->voids)
+		snprintf(text, size, "%llu of them were passed over: as far as the log tells, a power cut or a kill tore them before "
+			 "they were acknowledged, or a former start gave them up", (unsigned long long)log->voids);
 }
 
 /* ---- the whole recovery ---- */

@@ -201,7 +201,7 @@ static int open_log(struct dnd_cache_server *server)
 	char drive_id[DND_CACHE_DRIVE_ID_BYTES];
 	int rc = dnd_backing_identity(server->ctx, &server->drive, drive_id);
 	bool formats = server->options.flags & DONARD_CACHE_FORMAT;
-	char text[96] = "";
+	char text[DND_TEXT_BYTES];
 
 	if (!rc)
 		rc = dnd_cache_check_others(server->ctx, dnd_memory_name(server->nvram.memory), drive_id);
@@ -219,9 +219,7 @@ static int open_log(struct dnd_cache_server *server)
 	if (rc)
 		return rc;
 	server->tally.counts.recovered = server->log.next - server->log.tail;
-	if (server->log.voids)
-		snprintf(text, sizeof(text), "%llu of them were passed over: their bytes are damaged",
-			 (unsigned long long)server->log.voids);
+	dnd_cache_say_voids(&server->log, text, sizeof(text));
 	dnd_cache_tell(server, formats ? DONARD_CACHE_FORMATTED : DONARD_CACHE_RECOVERED, "", text,
 		       server->tally.counts.recovered);
 	return 0;

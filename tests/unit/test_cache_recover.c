@@ -121,6 +121,15 @@ static void acknowledged_data_damaged(void **state)
 		fail_msg("what is whole shall not be formatted: %s", donard_error(nvram->ctx));
 }
 
+static void voids_say(const struct nvram *nvram, const char *expected)
+{
+	char text[DND_TEXT_BYTES];
+
+	dnd_cache_say_voids(&nvram->log, text, sizeof(text));
+	if (!strstr(text, expected))
+		fail_msg("expected '%s' in '%s'", expected, text);
+}
+
 /* A client that wrote over bytes it had sent loses these, and nothing of the others: in the last group nobody can tell. */
 static void bytes_of_the_last_group_damaged(void **state)
 {
@@ -139,6 +148,7 @@ static void bytes_of_the_last_group_damaged(void **state)
 	assert_int_equal(nvram->log.voids, 1);
 	assert_int_equal(dnd_cache_next_void(&nvram->log, nvram->log.tail), 2);
 	assert_int_equal(dnd_cache_next_void(&nvram->log, 3), nvram->log.next);
+	voids_say(nvram, "1 of them were passed over: as far as the log tells, a power cut");
 	assert_int_equal(dnd_cache_blocks_find(&nvram->log.blocks, 100), 1);	/* as it was before */
 	assert_int_equal(dnd_cache_blocks_find(&nvram->log.blocks, 101), 0);
 	for (uint64_t i = 0; i < 5; i++)
@@ -187,11 +197,13 @@ static void damaged_records_given_up(void **state)
 	refused(nvram, -EILSEQ, "damaged", "2 acknowledged records");
 	assert_int_equal(dnd_cache_open_giving_up(nvram->ctx, &nvram->store, &nvram->log), 0);
 	assert_int_equal(nvram->log.voids, 2);
+	voids_say(nvram, "2 of them were passed over: 2 were acknowledged, and given up");
 	assert_int_equal(dnd_cache_blocks_find(&nvram->log.blocks, 0), 0);
 	assert_int_equal(dnd_cache_blocks_find(&nvram->log.blocks, 10), 0);
 	assert_int_equal(dnd_cache_blocks_find(&nvram->log.blocks, 20), 3);
 	assert_int_equal(dnd_cache_begin(&nvram->log), 0);
 	reopen(nvram);		/* said once */
+	voids_say(nvram, "or a former start gave them up");
 	assert_int_equal(nvram->log.next, 4);
 	spoil(nvram, dnd_cache_record_at(&nvram->log.super, 2) + 30);
 	dnd_cache_close(&nvram->log);
