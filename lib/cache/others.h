@@ -14,7 +14,8 @@ int dnd_cache_claims_drive(struct donard_context *ctx, struct dnd_cache_store *s
 /*
  * Refuses a drive if another persistent region than @nvram holds records for it: when that log is served again,
  * they would overwrite newer bytes.  Skips regions that it cannot open or read, for instance because somebody
- * else holds them: a server that holds a region holds its drive, too.
+ * else holds them: a server that holds a region holds its drive, too.  Those of other users it skips as well: they may
+ * hold anything, and a server that refused each of them could not run beside them.
  */
 int dnd_cache_check_others(struct donard_context *ctx, const char *nvram, const char *drive_id);
 
