@@ -119,6 +119,10 @@ static int lay_out(struct donard_context *ctx, const struct dnd_cache_geometry *
 	uint64_t bytes = geometry->length_bytes, unit = dnd_max(geometry->block_bytes, DND_CACHE_PAGE_BYTES);
 	uint64_t per_record = RECORD_FOR_BYTES + sizeof(struct dnd_cache_record);
 
+	if (!can_be(geometry))
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "no log can have %u windows and blocks of %u bytes: use one window "
+				"or more, and a drive whose blocks divide %u bytes or are multiples of them.",
+				geometry->windows, geometry->block_bytes, DND_CACHE_PAGE_BYTES);
 	*super = (struct dnd_cache_super){
 		.version = DND_CACHE_VERSION, .length_bytes = bytes, .windows = geometry->windows,
 		.block_bytes = geometry->block_bytes, .drive_bytes = geometry->drive_bytes,
@@ -172,17 +176,30 @@ static int write_log(struct dnd_cache_store *store, const struct dnd_cache_super
 	return rc ? rc : write_supers(store, super, 0, magic_bytes);
 }
 
+int dnd_cache_note_format(struct donard_context *ctx, struct dnd_cache_store *store, bool begun)
+{
+	struct dnd_cache_super super = { .version = 0 };
+	int rc;
+
+	if (begun)
+		memcpy(super.magic, DND_CACHE_UNFINISHED, sizeof(super.magic));
+	rc = write_supers(store, &super, 0, sizeof(super.magic));
+	return rc ? dnd_fail_errno(ctx, -rc, "the log cannot be written to the NVRAM") : 0;
+}
+
+int dnd_cache_check_geometry(struct donard_context *ctx, const struct dnd_cache_geometry *geometry)
+{
+	struct dnd_cache_super super;
+
+	return lay_out(ctx, geometry, &super);
+}
+
 int dnd_cache_format(struct donard_context *ctx, struct dnd_cache_store *store,
 		     const struct dnd_cache_geometry *geometry)
 {
 	struct dnd_cache_super super;
-	int rc;
+	int rc = lay_out(ctx, geometry, &super);
 
-	if (!can_be(geometry))
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "no log can have %u windows and blocks of %u bytes: use one window "
-				"or more, and a drive whose blocks divide %u bytes or are multiples of them.",
-				geometry->windows, geometry->block_bytes, DND_CACHE_PAGE_BYTES);
-	rc = lay_out(ctx, geometry, &super);
 	if (rc)
 		return rc;
 	if (getrandom(&super.identity, sizeof(super.identity), 0) != sizeof(super.identity))

@@ -57,7 +57,14 @@ struct dnd_cache_geometry {
 	const char *drive_id;
 };
 
-/* format.c: lays out an empty log over whatever is there.  The caller has checked what that is. */
+/* format.c: refuses, with a text, what no log can be laid out for. */
+int dnd_cache_check_geometry(struct donard_context *ctx, const struct dnd_cache_geometry *geometry);
+/*
+ * Notes in NVRAM that holds nothing that a format is begun, so that another may repeat it whatever is there when this one is
+ * killed.  Or takes that back, from NVRAM that holds nothing else.
+ */
+int dnd_cache_note_format(struct donard_context *ctx, struct dnd_cache_store *store, bool begun);
+/* Lays out an empty log over whatever is there.  The caller has checked what that is. */
 int dnd_cache_format(struct donard_context *ctx, struct dnd_cache_store *store,
 		     const struct dnd_cache_geometry *geometry);
 

@@ -95,7 +95,25 @@ static int prove_route(struct dnd_cache_server *server, uint64_t at)
 	return rc;
 }
 
-static int format(struct dnd_cache_server *server, const char *drive_id)
+/* Bytes of the proof may stay if it is killed.  They must not look like other data where there was nothing. */
+static int prove_route_for_format(struct dnd_cache_server *server, uint64_t at)
+{
+	struct dnd_cache_store *store = &server->nvram.store;
+	int rc = dnd_cache_note_format(server->ctx, store, true);
+	struct dnd_failure kept;
+
+	if (!rc)
+		rc = prove_route(server, at);
+	if (!rc)
+		return 0;
+	kept = dnd_failure_keep(server->ctx);
+	dnd_cache_note_format(server->ctx, store, false);
+	dnd_failure_put_back(server->ctx, &kept);
+	return rc;
+}
+
+/* A log that is there stays whole until the drive is known to reach the NVRAM. */
+static int format(struct dnd_cache_server *server, const char *drive_id, enum dnd_cache_found found)
 {
 	const struct donard_file_info *drive = &server->drive;
 	uint64_t bytes = server->nvram.store.length_bytes;
@@ -112,7 +130,9 @@ static int format(struct dnd_cache_server *server, const char *drive_id)
 		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, DND_AT("backing"),
 				       "%s: it has not one whole block. Make the file as large as the "
 				       "drive that clients are to see (fallocate -l SIZE).", drive->path);
-	rc = prove_route(server, geometry.length_bytes);
+	rc = dnd_cache_check_geometry(server->ctx, &geometry);
+	if (!rc)
+		rc = (found == DND_CACHE_FOUND_NOTHING ? prove_route_for_format : prove_route)(server, geometry.length_bytes);
 	return rc ? rc : dnd_cache_format(server->ctx, &server->nvram.store, &geometry);
 }
 
@@ -175,7 +195,7 @@ static int format_if_told(struct dnd_cache_server *server, const char *drive_id)
 				dnd_memory_name(server->nvram.memory));
 	if (found == DND_CACHE_FOUND_LOG)
 		rc = may_format(server, &super);
-	return rc ? rc : format(server, drive_id);
+	return rc ? rc : format(server, drive_id, found);
 }
 
 static int check_drive(struct dnd_cache_server *server, const char *drive_id)

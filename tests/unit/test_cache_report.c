@@ -203,6 +203,10 @@ static void names_beside_it(void **state)
 #define BLOCK		4096U
 #define NVRAM_BYTES	(4U << 20)
 
+static struct dnd_cache_server *played_server;
+static int64_t played_result;
+static enum dnd_cache_found played_found;	/* what the NVRAM holds when the drive was asked last */
+
 int __wrap_donard_file_info(struct donard_file *file, struct donard_file_info *info);
 int __wrap_donard_file_info(struct donard_file *file, struct donard_file_info *info)
 {
@@ -242,7 +246,12 @@ int __wrap_donard_queue_read(struct donard_queue *queue, struct donard_file *fil
 int __wrap_donard_queue_read(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
 			     struct donard_memory *memory, uint64_t memory_offset, uint64_t length, void *user)
 {
-	(void)queue, (void)file, (void)file_offset, (void)memory, (void)memory_offset, (void)length, (void)user;
+	static const uint8_t byte = 7;
+	struct dnd_cache_super super;
+
+	(void)queue, (void)file, (void)file_offset, (void)length, (void)user;
+	assert_int_equal(donard_memory_write(memory, memory_offset, &byte, 1), 0);
+	assert_int_equal(dnd_cache_look(played_server->ctx, &played_server->nvram.store, &super, &played_found), 0);
 	return 0;
 }
 
@@ -252,7 +261,7 @@ int __wrap_donard_queue_wait(struct donard_queue *queue, unsigned int min, int64
 			     struct donard_completion *completions, unsigned int count)
 {
 	(void)queue, (void)min, (void)timeout_ns, (void)count;
-	completions[0] = (struct donard_completion){ .result = BLOCK };
+	completions[0] = (struct donard_completion){ .result = played_result, .error = "" };
 	return 1;
 }
 
@@ -262,6 +271,7 @@ static size_t start_changes(struct dnd_cache_server *server, int *rc)
 	static uint8_t bytes[NVRAM_BYTES];
 	size_t changed = 0;
 
+	played_server = server;
 	server->options.flags = DONARD_CACHE_FORMAT | DONARD_CACHE_VOLATILE_OK;
 	assert_int_equal(donard_memory_dram(server->ctx, NVRAM_BYTES, &server->nvram.memory), 0);
 	*rc = dnd_cache_start(server);
@@ -278,8 +288,22 @@ static void start_formats(void **state)
 	struct scene *scene = *state;
 	int rc;
 
+	played_result = BLOCK;
 	assert_true(start_changes(scene->server, &rc) > 0);
 	assert_int_equal(rc, 0);
+	assert_int_equal(played_found, DND_CACHE_FOUND_LOG);
+}
+
+/* Killed while it asks the drive, it leaves a format that may be repeated; and if the drive fails, what it found. */
+static void format_that_is_refused_or_killed(void **state)
+{
+	struct scene *scene = *state;
+	int rc;
+
+	played_result = -EIO;
+	assert_int_equal(start_changes(scene->server, &rc), 0);
+	assert_int_equal(rc, -EIO);
+	assert_int_equal(played_found, DND_CACHE_FOUND_UNFINISHED);
 }
 
 static void no_format_without_socket(void **state)
@@ -299,7 +323,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { CASE(own_socket), CASE(ends_before_it_answers), CASE(another_answers), CASE(names_beside_it),
 					     CASE(names_of_region), CASE(dead_socket), CASE(name_of_another),
-					     CASE(start_formats), CASE(no_format_without_socket) };
+					     CASE(start_formats), CASE(format_that_is_refused_or_killed),
+					     CASE(no_format_without_socket) };
 
 	return cmocka_run_group_tests_name("cache_report", tests, NULL, NULL);
 }
