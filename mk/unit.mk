@@ -128,4 +128,4 @@ unit-valgrind:
 
 -include $(addsuffix .d,$(UNIT_PROGS)) $(BUILD)/tests/unit/cufile_scene.d $(BUILD)/tests/unit/cufile_gpu.d \
 	$(BUILD)/tests/unit/cache_nvram.d $(BUILD)/tests/unit/copy_scene.d $(BUILD)/tests/unit/queue_scene.d \
-	$(BUILD)/tests/unit/vfio_client.d $(wildcard $(BUILD)/tests/rig/devices/*.d)
+	$(BUILD)/tests/unit/cache_scene.d $(BUILD)/tests/unit/vfio_client.d $(wildcard $(BUILD)/tests/rig/devices/*.d)
