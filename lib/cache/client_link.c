@@ -359,7 +359,19 @@ static int answer(struct donard_cache *cache)
 	return rc == -EAGAIN ? 0 : rc;
 }
 
-/* Only a ping without an answer counts as silence, so a program that made no call for long loses nothing by that. */
+/*
+ * Silence counts from a ping on, so a program that made no call for long loses nothing by that.  The ping's answer comes
+ * after those of all that was posted before it, and each of these is a sign of life, too.
+ */
+static bool is_silent(const struct donard_cache *cache)
+{
+	double since = (double)cache->pinged_ns / 1e9;
+
+	if (since < cache->link.heard)
+		since = cache->link.heard;
+	return cache->pinged && (dnd_now_seconds() - since) * 1000 > cache->options.timeout_ms;
+}
+
 static int tick(struct donard_cache *cache)
 {
 	const struct dnd_wire_message ping = { .type = DND_WIRE_PING };
@@ -372,8 +384,10 @@ static int tick(struct donard_cache *cache)
 		expired = 0;
 	set_timer(cache);
 	dnd_cclient_memories_look(cache);
+	if (is_silent(cache))
+		return -ETIMEDOUT;
 	if (cache->pinged)
-		return now - cache->pinged_ns > cache->options.timeout_ms * 1000000ULL ? -ETIMEDOUT : 0;
+		return 0;
 	rc = dnd_cclient_message(cache, &ping, 0);
 	cache->pinged = !rc;
 	cache->pinged_ns = now;

@@ -53,6 +53,15 @@ there_and_back() {
 	cmp "$WORK/data" "$WORK/back"
 }
 
+# What is posted at once is eight seconds under way, four times as long as the server may be silent.
+over_a_slow_link() {
+	slow_wire
+	serve --clients 1 --high 95
+	random_file "$WORK/data" $((32 * MIB))
+	client put "$WORK/data" --queue-depth 128 --timeout 2
+	equal "bytes of $RESULT" $((32 * MIB)) "$(field bytes)"
+}
+
 from_a_pipe() {
 	serve
 	random_file "$WORK/data" $((3 * MIB))
@@ -420,6 +429,7 @@ file_system_and_database() {
 core t "put and get" there_and_back $((8 * MIB))
 t "put and get, many small requests" there_and_back $((2 * MIB)) --block-size 4K --queue-depth 64
 t "put and get, one at a time" there_and_back "$MIB" --block-size 64K --queue-depth 1
+t "put over a slow link" over_a_slow_link
 t "through pipes" from_a_pipe
 t "example cache.c" cache_example
 t "from and to a region" from_a_region

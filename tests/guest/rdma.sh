@@ -222,14 +222,6 @@ spoiled() {
 	matches "the error" '"mismatch".*at byte 4321 of p2pmem0' "$(cat "$WORK/client")"
 }
 
-# Both ends of the wire carry 4 MB a second and drop nothing.
-slow_wire() {
-	local slow='tc qdisc add dev wire0 root tbf rate 32mbit burst 256k limit 4m'
-	at_end 'tc qdisc del dev wire0 root; labctl peer tc qdisc del dev wire0 root </dev/null'
-	$slow
-	labctl peer sh -c "$slow" </dev/null
-}
-
 # Blocks that are longer under way than anybody may be silent: signs of life do not wait behind them.
 large_blocks() {
 	slow_wire

@@ -20,6 +20,14 @@ address_of() {
 	esac
 }
 
+# Both ends of the wire carry 4 MB a second and drop nothing.
+slow_wire() {
+	local slow='tc qdisc add dev wire0 root tbf rate 32mbit burst 256k limit 4m'
+	at_end 'tc qdisc del dev wire0 root; labctl peer tc qdisc del dev wire0 root </dev/null'
+	$slow
+	labctl peer sh -c "$slow" </dev/null
+}
+
 # tcp_listens here|peer PORT
 tcp_listens() {
 	[[ -n $(on "$1" ss -Hltn "sport = :$2") ]]
