@@ -209,11 +209,22 @@ static int only_compat(struct cuf_file *file)
 	return 0;
 }
 
-/* Not if the failure is temporary, or any write would do harm, as to a drive that is mounted. */
+/*
+ * Not if the failure is temporary, or any write would do harm, as to a drive that is mounted.  Where the mode is forced,
+ * all that donard says otherwise is of a way that nobody takes.
+ */
 static bool may_fall_back(int failure)
 {
+	if (cuf_flag(CUF_FLAG_FORCE_COMPAT))
+		return failure != -EBUSY && failure != -EMFILE;
 	return cuf_flag(CUF_FLAG_ALLOW_COMPAT) &&
 	       (cuf_is_unsupported(failure) || failure == -EACCES || failure == -EPERM);
+}
+
+/* In compatibility mode donard has to say whether a drive that will be written is used by somebody else. */
+static bool needs_no_word(const struct cuf_file *file)
+{
+	return cuf_flag(CUF_FLAG_FORCE_COMPAT) && (file->is_regular || !file->writable);
 }
 
 static int find_way(struct donard_context *ctx, struct cuf_file *file, int fd)
@@ -225,11 +236,11 @@ static int find_way(struct donard_context *ctx, struct cuf_file *file, int fd)
 	rc = open_plain(file, fd);
 	if (rc)
 		return rc;
-	if (cuf_flag(CUF_FLAG_FORCE_COMPAT))
+	if (needs_no_word(file))
 		return only_compat(file);
 	rc = try_direct(ctx, file, fd);
 	if (!rc)
-		return 0;
+		return cuf_flag(CUF_FLAG_FORCE_COMPAT) ? only_compat(file) : 0;
 	return may_fall_back(rc) ? only_compat(file) : cuf_code_of_file(rc);
 }
 

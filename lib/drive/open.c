@@ -418,12 +418,18 @@ static int adopt_fd(struct donard_context *ctx, int fd, struct dnd_drive *drive)
 				       "offset. Open it with O_DIRECT, O_RDONLY or O_RDWR, and without O_APPEND.",
 				       drive->path, fd);
 	drive->writable = (flags & O_ACCMODE) == O_RDWR;
-	drive->adopted = true;
 	if (drive->writable && !drive->is_file)
 		rc = dnd_drive_check_unused(ctx, drive);
 	if (!rc)
 		rc = open_again(ctx, fd, flags & O_ACCMODE, drive);
 	return rc || !drive->writable || drive->is_file ? rc : dnd_drive_claim_adopted(ctx, drive);
+}
+
+/* Before its controllers are looked for: who writes to a device that has none, by whatever other way, would do the same harm. */
+static int check_adopted(struct donard_context *ctx, int fd, struct dnd_drive *drive)
+{
+	drive->adopted = true;
+	return !drive->is_file && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR ? dnd_drive_check_unused(ctx, drive) : 0;
 }
 
 int dnd_drive_adopt(struct donard_context *ctx, int fd, const char *path, struct dnd_drive *drive)
@@ -441,6 +447,8 @@ int dnd_drive_adopt(struct donard_context *ctx, int fd, const char *path, struct
 				       "descriptor %d is not open.", fd);
 	snprintf(folder, sizeof(folder), "/proc/self/fd/%d", fd);
 	rc = check_type(ctx, drive, &st);
+	if (!rc)
+		rc = check_adopted(ctx, fd, drive);
 	if (!rc)
 		rc = resolve(ctx, drive, folder, &st);
 	if (!rc)

@@ -23,6 +23,7 @@ runs() {
 }
 
 readonly ALLOWED='{ "properties": { "allow_compat_mode": true } }'
+readonly FORCED='{ "properties": { "force_compat_mode": true } }'
 
 on_a_file() {
 	with_file_system "$1"
@@ -49,14 +50,29 @@ with_settings() {
 
 # It is refused, with the reason in the log; also where it is allowed, since the page cache would write to it no better.
 mounted_drive() {
-	local settings
-	with_file_system ext4
-	for settings in '{}' "$ALLOWED"; do
+	local drive=${1:-$LAB_BETA} settings
+	with_file_system ext4 "$drive"
+	for settings in '{}' "$ALLOWED" "$FORCED"; do
 		rm -f "$WORK/cufile.log"
-		! with_cufile "$settings" cufile_sample host "$LAB_BETA" || fail "a mounted drive was written"
+		! with_cufile "$settings" cufile_sample host "$drive" || fail "a mounted drive was written: $settings"
 		matches "the program" 'expected 0, seen 5025' "$(cat "$WORK/said")"
 		matches "the log" 'it is mounted at /mnt/fs' "$(cat "$WORK/cufile.log")"
 	done
+}
+
+# Compatibility mode is all that there is for it, and no way to write below a file system.
+mounted_loop_device() {
+	local loop
+	modprobe -q loop || true
+	truncate -s 64M "$WORK/disk"
+	loop=$(losetup --find --show "$WORK/disk")
+	at_end "losetup --detach $loop"
+	mounted_drive "$loop"
+}
+
+# Forced, a drive that nobody uses is written through the page cache.
+forced_on_a_drive() {
+	must "$FORCED" cufile_sample compat "$LAB_ALPHA"
 }
 
 # on_md FUNCTION... - with a file system on an array of both drives.
@@ -152,6 +168,8 @@ packaged "on device-mapper" on_dm
 packaged "without io_uring" without_uring
 packaged "with other settings" with_settings
 packaged "a mounted drive" mounted_drive
+packaged "a mounted loop device" mounted_loop_device
+packaged "forced on a drive" forced_on_a_drive
 packaged "a mapping of a region" foreign_memory generic
 ! can p2pdma || packaged "a mapping of a region, p2pdma" foreign_memory p2pdma
 t "a wrapper in Python" wrapper cufile_wrapper.py

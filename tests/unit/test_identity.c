@@ -38,6 +38,20 @@ int open(const char *path, int flags, ...)
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
+/* What each open file is said to be: this block device. */
+static dev_t played_block;
+
+int fstat(int fd, struct stat *st)
+{
+	int rc = fstatat(fd, "", st, AT_EMPTY_PATH);
+
+	if (!rc && played_block) {
+		st->st_mode = S_IFBLK | 0600;
+		st->st_rdev = played_block;
+	}
+	return rc;
+}
+
 /* The only line of the table of mounts, or NULL: the table as it is. */
 static const char *played_mount;
 
@@ -277,6 +291,31 @@ static void used_by_an_xfs_elsewhere(void **state)
 	played_mount = NULL;
 }
 
+/* A device that is no drive of ours is not resolved; but that it is mounted is said first, since others would write there, too. */
+static void adopts_no_mounted_device(void **state)
+{
+	struct scene *scene = *state;
+	struct donard_context *ctx = scene->fake->ctx;
+	struct dnd_drive drive;
+	int fd;
+
+	write_file(scene->out, scene->data, 65536);
+	fd = open(scene->out, O_RDWR);
+	played_mount = "36 35 7:99 / /mnt/loop rw - ext4 /dev/loop99 rw";
+	played_block = makedev(7, 99);
+	assert_int_equal(dnd_drive_adopt(ctx, fd, "/dev/loop99", &drive), -EBUSY);
+	assert_says(donard_error(ctx), "/dev/loop99: it is mounted at /mnt/loop, and its adopted descriptor would write");
+	played_block = makedev(7, 98);
+	assert_int_not_equal(dnd_drive_adopt(ctx, fd, "/dev/loop98", &drive), -EBUSY);
+	close(fd);
+	fd = open(scene->out, O_RDONLY);
+	played_block = makedev(7, 99);
+	assert_int_not_equal(dnd_drive_adopt(ctx, fd, "/dev/loop99", &drive), -EBUSY);
+	played_block = 0;
+	played_mount = NULL;
+	close(fd);
+}
+
 static bool stale(struct fake *fake, const char *node, dev_t device, char says[1024])
 {
 	char path[256];
@@ -409,7 +448,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(disks_of_one_namespace), CASE(bytes_of_one_namespace), CASE(used_by_another_name), CASE(stale_volumes),
 		CASE(disk_of_the_partition_is_used), CASE(used_by_a_btrfs), CASE(used_by_an_xfs_elsewhere),
-		CASE(stale_arrays), CASE(replaced_while_opened), CASE(exported),
+		CASE(adopts_no_mounted_device), CASE(stale_arrays), CASE(replaced_while_opened), CASE(exported),
 	};
 
 	return cmocka_run_group_tests_name("identity", tests, NULL, NULL);
