@@ -232,12 +232,23 @@ static int allocate_pages(struct cuf_stage *stage)
 	return rc;
 }
 
+/* A GPU whose memory is all in use is no failure of CUDA's: as with a limit that is reached, compatibility mode may help. */
+static int not_allocated(const struct cuf_stage *stage, int result, const char *what)
+{
+	if (result != CUDA_ERROR_OUT_OF_MEMORY)
+		return cuda_failed(result, what);
+	cuf_log(CUF_LOG_ERROR, "%s: the GPU's memory is in use, and %llu bytes of it are needed for a buffer that is not "
+		"registered, or not aligned: free some, lower properties.per_buffer_cache_size_kb in cufile.json, or set "
+		"properties.allow_compat_mode", what, (unsigned long long)stage->bytes);
+	return CUF_GPU_MEMORY_PINNING_FAILED;
+}
+
 static int allocate_on_gpu(struct cuf_stage *stage)
 {
 	int rc = allocate_pages(stage);
 
 	if (rc)
-		return cuda_failed(rc, "no GPU memory for staging");
+		return not_allocated(stage, rc, "no GPU memory for staging");
 	rc = cuf_gpu->identify(stage->address, &stage->number);
 	stage->numbered = !rc;
 	if (!rc)
@@ -245,7 +256,7 @@ static int allocate_on_gpu(struct cuf_stage *stage)
 	if (!rc)
 		return 0;
 	cuf_gpu->free(stage->context, stage->allocation);
-	return cuda_failed(rc, "no stream for staging");
+	return not_allocated(stage, rc, "no stream for staging");
 }
 
 static int allocate(struct cuf_stage *stage)

@@ -373,6 +373,22 @@ static void test_unregistered_and_unpinned(void **state)
 	}
 }
 
+/* Nothing is left for a stage where a program has filled its GPU: no failure of CUDA's, but no way but the allowed one. */
+static void test_gpu_is_full(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	gpu.used = GPU_BYTES;
+	assert_int_equal(cuFileRead(scene->handle, scene->device, 8192, 0, 0), -CUF_GPU_MEMORY_PINNING_FAILED);
+	assert_says(scene, "no GPU memory for staging: the GPU's memory is in use, and 1048576 bytes");
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
+	read_part(scene, scene->device, 4096, 0, 8192);
+	write_part(scene, scene->device, 4096, 0, 8192);
+	assert_int_equal(counted().compat_bytes, 2 * 8192);
+}
+
 /* Pages are locked once for many requests, and once more after a reset, which ends the lock and the stream. */
 static void test_compat_locks_its_pages(void **state)
 {
@@ -549,6 +565,7 @@ int main(void)
 		SCENE_TEST(test_busy_page),
 		SCENE_TEST(test_stage_cannot_be_pinned_now),
 		SCENE_TEST(test_unregistered_and_unpinned),
+		SCENE_TEST(test_gpu_is_full),
 		SCENE_TEST(test_compat_locks_its_pages),
 		SCENE_TEST(test_compat_without_locked_pages),
 		SCENE_TEST(test_over_the_limit),
