@@ -294,7 +294,8 @@ static bool is_on_host(const struct request *request)
 }
 
 /*
- * Only what needs no copy by CUDA, unless its arguments are changed until then.  A cuMemFree() of the program waits for all
+ * Only what needs no copy by CUDA, unless its size or offsets are changed until then.  (If its buffer is deregistered until
+ * then, it fails: target.c.)  A cuMemFree() of the program waits for all
  * streams, and meanwhile the driver makes no copy (seen with 580.159): it would wait for this stream, and this stream for
  * the copy.
  */
@@ -336,6 +337,7 @@ static struct cuf_error submit(struct request *request)
 	read_arguments(request, true);
 	if (!can_wait_for_its_turn(request))
 		return do_now(request);
+	request->transfer.in_stream = true;
 	rc = add_request(request, &number);
 	if (rc) {
 		free_request(request);

@@ -19,7 +19,15 @@ static void take_host(struct cuf_engine *engine, struct cuf_target *target)
 	target->place = (uintptr_t)target->address - base;
 }
 
-static int take_device(const struct cuf_place *place, struct cuf_target *target)
+/* It was pinned when it was given to the stream.  A copy now could wait for ever: see can_wait_for_its_turn() of streams.c. */
+static int not_pinned_any_more(const struct cuf_target *target)
+{
+	cuf_log(CUF_LOG_ERROR, "the buffer of %p was deregistered before its request in a stream had its turn: deregister it when "
+		"the stream is done", (void *)target->address);
+	return -CUF_MEMORY_NOT_REGISTERED;
+}
+
+static int take_device(const struct cuf_transfer *transfer, const struct cuf_place *place, struct cuf_target *target)
 {
 	if (cuf_buffer_is_gone(place->buffer)) {
 		cuf_log(CUF_LOG_ERROR, "the buffer at %#llx was freed, or its GPU reset, while it was registered: "
@@ -29,7 +37,7 @@ static int take_device(const struct cuf_place *place, struct cuf_target *target)
 	target->context = place->buffer->pointer.context;
 	target->memory = place->memory;
 	target->place = (uintptr_t)target->address - place->buffer->base;
-	return 0;
+	return transfer->in_stream && !target->memory ? not_pinned_any_more(target) : 0;
 }
 
 static int take_registered(struct cuf_engine *engine, const struct cuf_transfer *transfer,
@@ -43,7 +51,7 @@ static int take_registered(struct cuf_engine *engine, const struct cuf_transfer 
 	if (target->kind == CUF_KIND_HOST)
 		take_host(engine, target);
 	else if (target->kind == CUF_KIND_DEVICE)
-		return take_device(place, target);
+		return take_device(transfer, place, target);
 	return 0;
 }
 
@@ -71,7 +79,9 @@ static int take_unregistered(struct cuf_engine *engine, const struct cuf_transfe
 	if (start - pointer.start > pointer.bytes || transfer->bytes > pointer.bytes - (start - pointer.start))
 		return out_of_range(transfer, CUF_CUDA_POINTER_RANGE_ERROR);
 	place = cuf_engine_around(engine, start, transfer->bytes, &code);
-	return place ? take_device(place, target) : -code;
+	if (!place && !code && transfer->in_stream)
+		return not_pinned_any_more(target);
+	return place ? take_device(transfer, place, target) : -code;
 }
 
 int cuf_target_find(struct cuf_engine *engine, const struct cuf_transfer *transfer, const struct cuf_place *place,

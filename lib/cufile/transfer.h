@@ -14,6 +14,7 @@ struct cuf_transfer {
 	int64_t file_offset;
 	int64_t offset;		/* from base */
 	bool writes;
+	bool in_stream;		/* a stream waits for it, so CUDA may make no copy now */
 };
 
 /* Returns how many bytes it moved, fewer at the end of the file; -errno; or minus a code. */

@@ -223,6 +223,36 @@ static void test_stream_that_needs_copies(void **state)
 	assert_int_equal(done, 8192);
 }
 
+/* Its buffer is gone at its turn: CUDA would have to copy for it now, and a cuMemFree() of that buffer would wait for both. */
+static void test_stream_whose_buffer_is_deregistered(void **state)
+{
+	struct scene *scene = scene_of(state);
+	size_t bytes = 8192;
+	off_t at = 0, offset = 0;
+	ssize_t first = 0, second = 0;
+
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	pthread_mutex_lock(&stream.gate);
+	assert_int_equal(cuFileReadAsync(scene->handle, scene->device, &bytes, &at, &offset, &first, &stream).code, 0);
+	assert_int_equal(cuFileBufDeregister(scene->device).code, 0);
+	pthread_mutex_unlock(&stream.gate);
+	assert_int_equal(gpu_wait_for_stream(&stream), 0);
+	assert_int_equal(first, -CUF_MEMORY_NOT_REGISTERED);
+	assert_says(scene, "was deregistered before its request in a stream had its turn");
+	/* Registered anew, but not pinned. */
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	pthread_mutex_lock(&stream.gate);
+	assert_int_equal(cuFileWriteAsync(scene->handle, scene->device, &bytes, &at, &offset, &second, &stream).code, 0);
+	assert_int_equal(cuFileBufDeregister(scene->device).code, 0);
+	gpu.pin_fails = -EBUSY;
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	pthread_mutex_unlock(&stream.gate);
+	assert_int_equal(gpu_wait_for_stream(&stream), 0);
+	assert_int_equal(second, -CUF_MEMORY_NOT_REGISTERED);
+	assert_int_equal(gpu.copies, 0);
+	assert_file(scene, BYTES);
+}
+
 /* Runs the call in a thread of its own until it stands at a gate of CUDA's, having been counted. */
 static pthread_t stand_at(pthread_mutex_t *gate, const unsigned int *count, void *(*call)(void *), struct scene *scene)
 {
@@ -504,6 +534,7 @@ int main(void)
 		SCENE_TEST(test_stream),
 		SCENE_TEST(test_stream_that_needs_copies),
 		SCENE_TEST(test_stream_that_may_fall_back),
+		SCENE_TEST(test_stream_whose_buffer_is_deregistered),
 		SCENE_TEST(test_stream_beside_a_batch),
 		SCENE_TEST(test_stream_beside_a_staged_write),
 		SCENE_TEST(test_stream_beside_a_registration),
