@@ -117,6 +117,9 @@ static bool may_fall_back(ssize_t failure)
  * Copies of what is not pinned come after the calls of CUDA that the caller made before.  Compatibility mode's do by
  * themselves; before the others this waits, while the request holds no lock.  Of a batch that was done when it was
  * submitted, and a stream has its own order.
+ *
+ * For what is pinned, the program waits: its synchronous calls are complete when they return, and nothing but a wait, which
+ * costs more than a small request, would tell whether its kernels are.
  */
 static void settle(const struct cuf_use *use, const struct cuf_target *target)
 {

@@ -61,7 +61,7 @@ static void test_batch(void **state)
 	assert_int_equal(cuFileBatchIOGetStatus(batch, 1, &count, events, &(struct timespec){ .tv_sec = 60 }).code, 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(events[0].result, 65536);
-	/* CUDA's calls on pinned memory are complete; those on other memory are waited for. */
+	/* For pinned memory the program waits, where CUDA's calls do not; for other memory the submission does. */
 	assert_int_equal(gpu.settled, 0);
 	assert_int_equal(cuFileBufDeregister(scene->device).code, 0);
 	assert_int_equal(cuFileBatchIOSubmit(batch, 2, requests, 0).code, 0);

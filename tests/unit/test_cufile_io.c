@@ -80,7 +80,7 @@ static void test_registered_memory(void **state)
 	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
 	all_parts(scene, scene->device);
 	assert_int_equal(counted().compat_bytes, 0);
-	assert_int_equal(gpu.settled, 0);	/* CUDA's calls on it are complete when they return */
+	assert_int_equal(gpu.settled, 0);	/* its synchronous calls are complete, and for others the program waits */
 }
 
 /* Aligned requests of a registered buffer are not staged; also of a pointer into it. */
