@@ -350,8 +350,8 @@ static void *unsettled(const struct cuf_batch_request *request)
 
 /*
  * The pool's copies are ordered with no stream, so this waits for what the caller's calls of CUDA began.  For pinned memory
- * the program waits, as settle() of transfer.c says.  It does so without the batch's lock: a stream for which CUDA waits may need the
- * threads that end entries of this batch.
+ * the program waits, as settle() of transfer.c says.  This does so without the batch's lock: a stream for which CUDA waits
+ * may need the threads that end entries of this batch.
  */
 static void settle(struct batch *batch, unsigned int count, const struct cuf_batch_request *requests)
 {

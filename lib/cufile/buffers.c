@@ -151,8 +151,12 @@ static int pin_device(struct cuf_buffer *buffer)
 	uint64_t skip = buffer->base - pointer->start;
 	int rc;
 
-	if (buffer->base < pointer->start || skip > pointer->bytes || buffer->bytes > pointer->bytes - skip)
+	if (buffer->base < pointer->start || skip > pointer->bytes || buffer->bytes > pointer->bytes - skip) {
+		cuf_log(CUF_LOG_ERROR, "%llu bytes at %#llx go past the end of their allocation, which has %llu bytes at %#llx",
+			(unsigned long long)buffer->bytes, (unsigned long long)buffer->base, (unsigned long long)pointer->bytes,
+			(unsigned long long)pointer->start);
 		return CUF_CUDA_POINTER_RANGE_ERROR;
+	}
 	if (cuf_flag(CUF_FLAG_FORCE_COMPAT))
 		return 0;
 	rc = pin(buffer);
@@ -213,6 +217,8 @@ static int add(struct cuf_buffer *buffer)
 		rc = check_host(buffer);
 		break;
 	default:
+		cuf_log(CUF_LOG_ERROR, "%#llx is managed memory, which moves between host and GPU, and cannot be registered: "
+			"register memory of cudaMalloc()", (unsigned long long)buffer->base);
 		rc = CUF_CUDA_MEMORY_TYPE_INVALID;
 	}
 	return rc ? rc : put(buffer);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See compat.h.  It is used only if the settings allow it, and all its bytes are counted. */
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cufile/codes.h"
 #include "cufile/compat.h"
 #include "cufile/counts.h"
+#include "cufile/log.h"
 
 struct step {
 	int fd;
@@ -70,6 +72,14 @@ static ssize_t one_step(struct cuf_engine *engine, struct step *step, bool write
 	return through_stage(stage, step, writes);
 }
 
+/* What has a code was logged where it arose. */
+static void tell(const struct cuf_transfer *transfer, const struct cuf_file *file, const struct step *step, ssize_t failure)
+{
+	if (!cuf_is_code(failure))
+		cuf_log(CUF_LOG_ERROR, "%s: %s %zu bytes at %lld failed in compatibility mode: %s", file->name,
+			transfer->writes ? "writing" : "reading", step->bytes, (long long)step->at, strerror((int)-failure));
+}
+
 ssize_t cuf_compat(struct cuf_engine *engine, const struct cuf_transfer *transfer, const struct cuf_file *file,
 		   const struct cuf_target *target, uint64_t done)
 {
@@ -91,5 +101,7 @@ ssize_t cuf_compat(struct cuf_engine *engine, const struct cuf_transfer *transfe
 			done += (uint64_t)got;
 		}
 	}
+	if (got < 0)
+		tell(transfer, file, &step, got);
 	return done > begin ? (ssize_t)(done - begin) : got < 0 ? got : 0;
 }

@@ -95,15 +95,16 @@ static int take_type(struct cuf_file *file, int fd)
 
 	if (fstat(fd, &st))
 		return CUF_INVALID_VALUE;
-	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
-		return CUF_INVALID_FILE_TYPE;
-	file->is_regular = S_ISREG(st.st_mode);
-	file->device = file->is_regular ? st.st_dev : st.st_rdev;
-	file->inode = file->is_regular ? st.st_ino : 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	bytes = readlink(path, file->name, sizeof(file->name) - 1);
 	file->name[bytes > 0 ? bytes : 0] = '\0';
-	return 0;
+	file->is_regular = S_ISREG(st.st_mode);
+	file->device = file->is_regular ? st.st_dev : st.st_rdev;
+	file->inode = file->is_regular ? st.st_ino : 0;
+	if (file->is_regular || S_ISBLK(st.st_mode))
+		return 0;
+	cuf_log(CUF_LOG_ERROR, "%s is neither a regular file nor a block device", file->name);
+	return CUF_INVALID_FILE_TYPE;
 }
 
 /* O_APPEND is refused, because such writes would not go to the offset that the call names. */
@@ -111,8 +112,11 @@ static int take_flags(struct cuf_file *file, int fd)
 {
 	int flags = fcntl(fd, F_GETFL), access_mode = flags & O_ACCMODE;
 
-	if (flags < 0 || flags & (O_APPEND | O_PATH))
+	if (flags < 0 || flags & (O_APPEND | O_PATH)) {
+		cuf_log(CUF_LOG_ERROR, "%s was opened with %s: open it without", file->name,
+			flags & O_PATH ? "O_PATH, and cannot be read" : "O_APPEND, by which each write goes to its end");
 		return CUF_INVALID_FILE_OPEN_FLAG;
+	}
 	file->readable = access_mode != O_WRONLY;
 	file->writable = access_mode != O_RDONLY;
 	file->durable = flags & O_DSYNC;
@@ -137,7 +141,10 @@ static int open_plain(struct cuf_file *file, int fd)
 	file->plain_fd = open_again(fd, mode | (file->durable ? O_DSYNC : 0));
 	if (file->plain_fd < 0)
 		file->plain_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	return file->plain_fd < 0 ? CUF_GETNEWFD_FAILED : 0;
+	if (file->plain_fd >= 0)
+		return 0;
+	cuf_log(CUF_LOG_ERROR, "%s cannot be opened once more: %s", file->name, strerror(errno));
+	return CUF_GETNEWFD_FAILED;
 }
 
 /* Returns 0 or -errno. */
@@ -263,8 +270,10 @@ static int add(struct donard_context *ctx, struct cuf_file *file, int fd)
 
 	if (!rc)
 		rc = take_flags(file, fd);
-	if (!rc && is_registered(file))
+	if (!rc && is_registered(file)) {
+		cuf_log(CUF_LOG_ERROR, "%s is registered by descriptor %d: use that handle, or deregister it first", file->name, fd);
 		rc = CUF_HANDLE_ALREADY_REGISTERED;
+	}
 	if (!rc)
 		file->lock = cuf_inode_get(file->device, file->inode);
 	if (!rc && !file->lock)

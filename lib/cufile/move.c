@@ -116,5 +116,8 @@ int cuf_engine_flush(struct cuf_engine *engine, const struct cuf_use *use)
 	if (rc)
 		return rc;
 	rc = donard_queue_flush(engine->queue, use->donard, NULL);
-	return (int)(rc ? code_of(rc, donard_error_code(engine->ctx)) : finish(engine, 0));
+	if (!rc)
+		return (int)finish(engine, 0);
+	cuf_log(CUF_LOG_ERROR, "%s", donard_error(engine->ctx));
+	return (int)code_of(rc, donard_error_code(engine->ctx));
 }

@@ -127,6 +127,15 @@ static void settle(const struct cuf_use *use, const struct cuf_target *target)
 		cuf_gpu->settle_calls(target->context);
 }
 
+/* In compatibility mode the CPU reads and writes it. */
+static ssize_t not_straight(const struct cuf_target *target)
+{
+	if (target->kind == CUF_KIND_MANAGED && !cuf_flag(CUF_FLAG_ALLOW_COMPAT))
+		cuf_log(CUF_LOG_ERROR, "%p is managed memory, which moves between host and GPU, and cannot be read or written straight: "
+			"use memory of cudaMalloc(), or set properties.allow_compat_mode", (void *)target->address);
+	return -CUF_CUDA_MEMORY_TYPE_INVALID;
+}
+
 static ssize_t run(struct cuf_engine *engine, const struct cuf_transfer *transfer, const struct cuf_use *use,
 		   const struct cuf_target *target)
 {
@@ -138,7 +147,7 @@ static ssize_t run(struct cuf_engine *engine, const struct cuf_transfer *transfe
 	if (!use->donard)
 		return cuf_compat(engine, transfer, use->file, target, 0);
 	if (target->kind == CUF_KIND_MANAGED || target->kind == CUF_KIND_FOREIGN)
-		rc = -CUF_CUDA_MEMORY_TYPE_INVALID;
+		rc = not_straight(target);
 	else
 		rc = pieces(engine, transfer, use, target, &done);
 	/* With O_SYNC or O_DSYNC, bytes count as written only if they are durable. */
@@ -174,8 +183,11 @@ static int end_at(struct cuf_transfer *transfer, const struct cuf_use *use)
 
 	if (use->end == UINT64_MAX)
 		return 0;
-	if (at >= use->end && transfer->writes && transfer->bytes)
+	if (at >= use->end && transfer->writes && transfer->bytes) {
+		cuf_log(CUF_LOG_ERROR, "%s ends at %llu: nothing can be written at %llu", use->file->name,
+			(unsigned long long)use->end, (unsigned long long)at);
 		return -ENOSPC;
+	}
 	transfer->bytes = at >= use->end ? 0 : least(transfer->bytes, use->end - at);
 	return 0;
 }
@@ -191,6 +203,13 @@ static struct cuf_use *find(struct cuf_engine *engine, const struct cuf_transfer
 	return use;
 }
 
+static int wrong_mode(const struct cuf_transfer *transfer, const struct cuf_file *file)
+{
+	cuf_log(CUF_LOG_ERROR, "%s was not opened for %s: register a descriptor that was", file->name,
+		transfer->writes ? "writing" : "reading");
+	return -EBADF;
+}
+
 /* @code: 0, or why @place could not be found. */
 static ssize_t begin_on(struct cuf_engine *engine, struct cuf_transfer *transfer, const struct cuf_use *use,
 			struct cuf_place *place, int code)
@@ -200,7 +219,7 @@ static ssize_t begin_on(struct cuf_engine *engine, struct cuf_transfer *transfer
 	if (transfer->bytes > INT64_MAX - (uint64_t)transfer->file_offset)
 		return -CUF_INVALID_VALUE;
 	if (!(transfer->writes ? use->file->writable : use->file->readable))
-		return -EBADF;
+		return wrong_mode(transfer, use->file);
 	code = code ? -code : cuf_target_find(engine, transfer, place, &target);
 	if (!code)
 		code = end_at(transfer, use);

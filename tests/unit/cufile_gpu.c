@@ -33,7 +33,9 @@ static int gpu_look_up(const void *pointer, struct cuf_pointer *found)
 	*found = (struct cuf_pointer){ .kind = CUF_KIND_HOST };
 	if (!is_gpu(pointer))
 		return 0;
-	found->kind = CUF_KIND_DEVICE;
+	found->kind = gpu.managed ? CUF_KIND_MANAGED : CUF_KIND_DEVICE;
+	if (gpu.managed)
+		return 0;
 	found->context = &gpu;
 	return find_allocation((uintptr_t)pointer, found);
 }

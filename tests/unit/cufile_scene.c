@@ -83,6 +83,7 @@ int scene_setup(void **state)
 	gpu.settled = gpu.streams = gpu.ordered_streams = 0;
 	gpu.pin_fails = gpu.lock_fails = stream.rc = 0;
 	gpu.resets = 0;
+	gpu.managed = false;
 	stream.captured = stream.repeats = false;
 	gpu.memory = mmap(NULL, GPU_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_int_equal(gpu_allocate(NULL, BYTES, (void **)&scene->device), 0);

@@ -27,6 +27,7 @@ struct fake_gpu {
 	const void *freed;	/* and the one that was freed last */
 	int pin_fails;		/* -errno */
 	int lock_fails;		/* a CUresult */
+	bool managed;		/* what it has moves between host and GPU */
 	unsigned int pins, copies, frees, locks, settled;
 	unsigned int streams, ordered_streams;	/* in threads of the pool, and of the program */
 	unsigned int resets;	/* with each, other allocations are at the same places */

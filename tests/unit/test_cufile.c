@@ -254,6 +254,7 @@ static void test_handles(void **state)
 	int pipes[2], other;
 
 	assert_int_equal(register_fd(scene->fd, &again).code, CUF_HANDLE_ALREADY_REGISTERED);
+	assert_says(scene, "is registered by descriptor");
 	other = open(scene->path, O_RDONLY);	/* without O_DIRECT, too */
 	assert_int_equal(register_fd(other, &again).code, 0);
 	assert_ptr_not_equal(again, scene->handle);
@@ -261,6 +262,11 @@ static void test_handles(void **state)
 	close(other);
 	other = open(scene->path, O_RDWR | O_APPEND | O_DIRECT);
 	assert_int_equal(register_fd(other, &again).code, CUF_INVALID_FILE_OPEN_FLAG);
+	assert_says(scene, "d/file was opened with O_APPEND, by which each write goes to its end: open it without");
+	close(other);
+	other = open(scene->path, O_PATH);
+	assert_int_equal(register_fd(other, &again).code, CUF_INVALID_FILE_OPEN_FLAG);
+	assert_says(scene, "d/file was opened with O_PATH, and cannot be read: open it without");
 	close(other);
 	assert_int_equal(register_fd(other, &again).code, CUF_INVALID_VALUE);
 	assert_int_equal(register_fd(-1, &again).code, CUF_INVALID_VALUE);
@@ -268,6 +274,7 @@ static void test_handles(void **state)
 	assert_int_equal(cuFileHandleRegister(&again, &descriptor).code, CUF_IO_NOT_SUPPORTED);
 	assert_int_equal(pipe(pipes), 0);
 	assert_int_equal(register_fd(pipes[0], &again).code, CUF_INVALID_FILE_TYPE);
+	assert_says(scene, "is neither a regular file nor a block device");
 	close(pipes[0]);
 	close(pipes[1]);
 	cuFileHandleDeregister(scene->handle);
@@ -362,6 +369,7 @@ static void test_access_modes(void **state)
 
 	assert_int_equal(cuFileRead(scene->handle, scene->host, 4096, 0, 0), -1);
 	assert_int_equal(errno, EBADF);
+	assert_says(scene, "d/file was not opened for reading");
 	memcpy(scene->host, scene->data + 4096, 4096);
 	memcpy(scene->data, scene->data + 4096, 4096);
 	assert_int_equal(cuFileWrite(scene->handle, scene->host, 4096, 0, 0), 4096);
@@ -422,6 +430,7 @@ static void test_buffers(void **state)
 	assert_int_equal(gpu.pins, 1);
 	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, CUF_MEMORY_ALREADY_REGISTERED);
 	assert_int_equal(cuFileBufRegister(scene->device + 65536, BYTES, 0).code, CUF_CUDA_POINTER_RANGE_ERROR);
+	assert_says(scene, "go past the end of their allocation, which has 4194304 bytes");
 	assert_int_equal(cuFileBufRegister(scene->host, BYTES, 0).code, 0);
 	assert_int_equal(gpu.pins, 1);
 	assert_int_equal(cuFileBufDeregister(scene->host).code, 0);

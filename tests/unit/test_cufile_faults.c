@@ -210,6 +210,8 @@ static void test_file_system_fails(void **state)
 		write_text(scene->json, "{ \"properties\": { \"force_compat_mode\": true } }");
 		assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
 	}
+	/* Whoever reads by a stream has no errno. */
+	assert_says(scene, "d/file: reading 4096 bytes at 0 failed in compatibility mode: Bad message");
 }
 
 /* What went through the page cache is neither straight nor staged. */

@@ -289,6 +289,23 @@ static void test_no_silent_fallback(void **state)
 	close(fd);
 }
 
+/* Neither registered nor read straight, and the log says why; where it is allowed, the CPU reads it, which is no failure. */
+static void test_managed_memory(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	gpu.managed = true;
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, CUF_CUDA_MEMORY_TYPE_INVALID);
+	assert_says(scene, "is managed memory, which moves between host and GPU, and cannot be registered");
+	assert_int_equal(cuFileRead(scene->handle, scene->device, 8192, 0, 0), -CUF_CUDA_MEMORY_TYPE_INVALID);
+	assert_says(scene, "cannot be read or written straight");
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
+	read_part(scene, scene->device, 4096, 0, 8192);
+	assert_int_equal(counted().compat_bytes, 8192);
+}
+
 /* GPU memory that cannot be pinned. */
 static void test_unpinned(void **state)
 {
@@ -561,6 +578,7 @@ int main(void)
 		SCENE_TEST(test_grows),
 		SCENE_TEST(test_bad_requests),
 		SCENE_TEST(test_no_silent_fallback),
+		SCENE_TEST(test_managed_memory),
 		SCENE_TEST(test_unpinned),
 		SCENE_TEST(test_busy_page),
 		SCENE_TEST(test_stage_cannot_be_pinned_now),
