@@ -127,8 +127,8 @@ static int pin(struct cuf_buffer *buffer)
 		donard_memory_info(buffer->memory, &buffer->info);
 		return 0;
 	}
-	if (rc == -EBUSY) {	/* for instance because two buffers lie in one page of the GPU */
-		cuf_log(CUF_LOG_WARN, "%llu bytes at %#llx are staged, as if they were not registered: %s",
+	if (rc == -EBUSY) {	/* two buffers lie in one page of the GPU, or its driver is busy: it may be long until another try */
+		cuf_log(CUF_LOG_NOTICE, "%llu bytes at %#llx are staged until they are registered anew: %s",
 			(unsigned long long)buffer->bytes, (unsigned long long)buffer->base, donard_error(pins));
 		return 0;
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See pin.h. */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
 #include "gpu/alloc.h"
@@ -33,14 +34,19 @@ static enum dnd_error error_of(int error_number)
 	}
 }
 
-/* The module gives the cause and the remedy; what CUDA's allocator does is added here. */
+/* The module gives the cause and the remedy; what CUDA's allocator does is added to the cause that it may have. */
+static const char *more_of(const struct p2pmem_pin_gpu *pin)
+{
+	static const char cause[] = "is pinned through";
+
+	return !memmem(pin->reason, sizeof(pin->reason), cause, sizeof(cause) - 1) ? "" :
+	       " Small allocations of CUDA's lie side by side in pages of 64 KiB, and a page has one memory: "
+	       "make one memory of both, or allocate 64 KiB more for each.";
+}
+
 static int pin_failed(struct donard_memory *memory, const struct dnd_gpu_range *range, int error_number,
 		      const struct p2pmem_pin_gpu *pin)
 {
-	const char *more = error_number != EBUSY ? "" :
-			   " Small allocations of CUDA's lie side by side in pages of 64 KiB, and a page has one memory: "
-			   "make one memory of both, or allocate 64 KiB more for each.";
-
 	if (error_number == ENOTTY)
 		return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s: the loaded module cannot pin memory of a GPU. "
 				"Load the one of this release.", memory->region.name);
@@ -49,7 +55,7 @@ static int pin_failed(struct donard_memory *memory, const struct dnd_gpu_range *
 				      memory->region.name, (unsigned long long)pin->length,
 				      (unsigned long long)pin->va, range->gpu.number);
 	return dnd_fail(memory->ctx, error_of(error_number), "%s: %.*s.%s", memory->region.name,
-			(int)sizeof(pin->reason) - 1, pin->reason, more);
+			(int)sizeof(pin->reason) - 1, pin->reason, more_of(pin));
 }
 
 static int ask_for_pin(int fd, struct p2pmem_pin_gpu *pin)

@@ -336,10 +336,13 @@ static void test_unpinned(void **state)
 /* As a second buffer in one page of the GPU's: no failure, and no byte goes through DRAM. */
 static void test_busy_page(void **state)
 {
-	struct scene *scene = scene_of(state);
+	struct scene *scene = *state;
 
+	write_text(scene->json, "{}");
+	scene = scene_of(state);
 	gpu.pin_fails = -EBUSY;
 	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	assert_says(scene, "are staged until they are registered anew");	/* at the default level */
 	gpu.pin_fails = 0;
 	read_part(scene, scene->device, 0, 0, 65536);
 	assert_int_equal(counted().staged_bytes, 65536);

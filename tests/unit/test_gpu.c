@@ -21,6 +21,7 @@
 static int pin_errno[8];	/* of one pin after the other */
 static unsigned int asked;
 static uint64_t pinned_at, pinned_bytes;
+static const char *pin_reason = "the module's reason";
 
 static int play_pin(struct p2pmem_pin_gpu *pin)
 {
@@ -29,7 +30,7 @@ static int play_pin(struct p2pmem_pin_gpu *pin)
 	asked++;
 	assert_int_equal(pin->va % 65536, 0);
 	assert_int_equal(pin->length % 65536, 0);
-	strcpy(pin->reason, "the module's reason");
+	strcpy(pin->reason, pin_reason);
 	if (rc) {
 		errno = rc;
 		return -1;
@@ -308,21 +309,28 @@ static void addresses_of_functions(void **state)
 static void module_refuses(void **state)
 {
 	static const struct { int error_number, rc; const char *code, *words; } cases[] = {
-		{ EBUSY, -EBUSY, "busy", "make one memory of both" },
+		{ EBUSY, -EBUSY, "busy", "p2pmem0: the module's reason." },
 		{ ENXIO, -EXDEV, "outside-region", "the module's reason" },
 		{ ENOSPC, -ENOSPC, "no-space", "the module's reason" },
 		{ EINVAL, -EINVAL, "bad-option", "the module's reason" },
 		{ ENODEV, -ENODEV, "region-gone", "the module's reason" },
 		{ ENOTTY, -EOPNOTSUPP, "unsupported", "the loaded module cannot" },
 	};
+	struct fake *fake = *state;
 
 	program_allocates(65536);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		asked = 0;
 		pin_errno[0] = cases[i].error_number;
-		refused(*state, cases[i].rc, cases[i].code, cases[i].words);
+		refused(fake, cases[i].rc, cases[i].code, cases[i].words);
 		assert_int_equal(asked, 1);
+		assert_null(strstr(donard_error(fake->ctx), "make one memory of both"));
 	}
+	pin_reason = "a part of this GPU memory is pinned through p2pmem0 already";
+	asked = 0;
+	pin_errno[0] = EBUSY;
+	refused(fake, -EBUSY, "busy", "make one memory of both");
+	pin_reason = "the module's reason";
 }
 
 static void interrupted(void **state)
