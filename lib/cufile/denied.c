@@ -2,7 +2,9 @@
 /* See denied.h.  fdinfo has the number of a file's mount, by which /proc/self/mountinfo lists it. */
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mounts.h"
@@ -44,20 +46,50 @@ static int take_mount(void *user, const struct dnd_mount *found)
 	return 1;
 }
 
+/* By whatever link or node: stable names are links, as in /dev/disk/by-id, and the kernel calls /dev/mapper/vg-lv /dev/dm-0. */
+static bool is_device(const char *entry, const struct cuf_file *file)
+{
+	struct stat st;
+
+	return !stat(entry, &st) && S_ISBLK(st.st_mode) && st.st_rdev == file->device;
+}
+
+static bool is_place(const char *entry, const char *place)
+{
+	char *real = realpath(entry, NULL);
+	bool same = real && !strcmp(real, place);
+
+	free(real);
+	return same;
+}
+
+static bool denies(enum cuf_denied list, const char *entry, const char *word, const struct cuf_file *file)
+{
+	return !strcmp(entry, word) || (list == CUF_DENIED_DEVICES && is_device(entry, file)) ||
+	       (list == CUF_DENIED_MOUNTS && is_place(entry, word));
+}
+
 static bool is_on(enum cuf_denied list, const char *word, const struct cuf_file *file)
 {
-	if (!cuf_settings_denies(list, word))
-		return false;
-	cuf_log(CUF_LOG_ERROR, "%s: %s is on the denylist of cufile.json. Take it from there, or use another file.",
-		file->name, word);
-	return true;
+	for (char *const *entry = cuf_settings_denied(list); entry && *entry; entry++) {
+		if (!denies(list, *entry, word, file))
+			continue;
+		cuf_log(CUF_LOG_ERROR, "%s: %s is on the denylist of cufile.json. Take it from there, or use another file.",
+			file->name, *entry);
+		return true;
+	}
+	return false;
+}
+
+static bool is_empty(enum cuf_denied list)
+{
+	return !cuf_settings_denied(list) || !*cuf_settings_denied(list);
 }
 
 /* In a chroot() the mount may not be listed.  If there is a denylist, the file then counts as denied. */
 static bool is_unknown(const struct cuf_file *file)
 {
-	if (!cuf_settings_deny_any(CUF_DENIED_DEVICES) && !cuf_settings_deny_any(CUF_DENIED_MOUNTS) &&
-	    !cuf_settings_deny_any(CUF_DENIED_FILE_SYSTEMS))
+	if (is_empty(CUF_DENIED_DEVICES) && is_empty(CUF_DENIED_MOUNTS) && is_empty(CUF_DENIED_FILE_SYSTEMS))
 		return false;
 	cuf_log(CUF_LOG_ERROR, "%s: /proc/self/mountinfo does not list its mount, so that it may be on the denylist of "
 		"cufile.json. Run where /proc shows the mount, or empty the denylist.", file->name);

@@ -317,17 +317,9 @@ struct cuf_limits cuf_size_limits(enum cuf_size parameter)
 	return (struct cuf_limits){ sizes[parameter].least, sizes[parameter].most };
 }
 
-bool cuf_settings_denies(enum cuf_denied list, const char *word)
+char *const *cuf_settings_denied(enum cuf_denied list)
 {
-	for (char **entry = denied[list]; entry && *entry; entry++)
-		if (!strcmp(*entry, word))
-			return true;
-	return false;
-}
-
-bool cuf_settings_deny_any(enum cuf_denied list)
-{
-	return denied[list] && *denied[list];
+	return denied[list];
 }
 
 /* ---- changing ---- */

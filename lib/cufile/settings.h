@@ -42,8 +42,7 @@ int cuf_size_stage(enum cuf_size parameter, size_t value);
 int cuf_flag_stage(enum cuf_flag parameter, bool value);
 int cuf_text_stage(enum cuf_text parameter, const char *text);
 
-/* Is @word on the list that was read when the driver was opened?  Is there anything on it? */
-bool cuf_settings_denies(enum cuf_denied list, const char *word);
-bool cuf_settings_deny_any(enum cuf_denied list);
+/* The list that was read when the driver was opened, with NULL behind its last entry; or NULL. */
+char *const *cuf_settings_denied(enum cuf_denied list);
 
 #endif /* CUF_SETTINGS_H */

@@ -75,6 +75,20 @@ forced_on_a_drive() {
 	must "$FORCED" cufile_sample compat "$LAB_ALPHA"
 }
 
+# A device by a link, as those of /dev/disk are, and a mount with a slash behind it.
+denied() {
+	local entry
+	with_file_system ext4
+	ln -s "$LAB_BETA" "$WORK/link"
+	for entry in "\"devices\": [ \"$WORK/link\" ]" '"mounts": [ "/mnt/fs/" ]'; do
+		rm -f "$WORK/cufile.log"
+		! with_cufile "{ \"denylist\": { $entry } }" cufile_sample host /mnt/fs/cufile || fail "not denied: $entry"
+		matches "the program" 'expected 0, seen 5034' "$(cat "$WORK/said")"
+		matches "the log" 'is on the denylist' "$(cat "$WORK/cufile.log")"
+	done
+	runs host /mnt/fs/cufile "{ \"denylist\": { \"devices\": [ \"$LAB_ALPHA\" ], \"mounts\": [ \"/mnt\" ] } }"
+}
+
 # on_md FUNCTION... - with a file system on an array of both drives.
 on_md() {
 	modprobe -q raid0
@@ -170,6 +184,7 @@ packaged "with other settings" with_settings
 packaged "a mounted drive" mounted_drive
 packaged "a mounted loop device" mounted_loop_device
 packaged "forced on a drive" forced_on_a_drive
+packaged "what is denied" denied
 packaged "a mapping of a region" foreign_memory generic
 ! can p2pdma || packaged "a mapping of a region, p2pdma" foreign_memory p2pdma
 t "a wrapper in Python" wrapper cufile_wrapper.py

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "cufile_scene.h"
+#include "base/mounts.h"
 #include "cufile/log.h"
 
 /* ---- the driver ---- */
@@ -408,6 +409,40 @@ static void test_too_many_files(void **state)
 	assert_int_equal(register_fd(scene->fd, &handle).code, 0);
 }
 
+struct place {
+	const char *path;
+	char best[256];
+};
+
+static int take_longer(void *user, const struct dnd_mount *mount)
+{
+	struct place *place = user;
+	size_t bytes = strlen(mount->place);
+
+	if (!strncmp(place->path, mount->place, bytes) && (bytes == 1 || place->path[bytes] == '/') && bytes >= strlen(place->best))
+		snprintf(place->best, sizeof(place->best), "%s", mount->place);
+	return 0;
+}
+
+/* A mount as people write it, and not as the kernel does. */
+static void test_denied_mount(void **state)
+{
+	struct scene *scene = *state;
+	struct place place = { .path = scene->path };
+	char text[512];
+	void *handle = NULL;
+
+	needs_supported_file_system(scene);
+	dnd_mounts_each(take_longer, &place);
+	snprintf(text, sizeof(text), "{ \"denylist\": { \"mounts\": [ \"/proc\", \"%s/.//\" ] } }", place.best);
+	write_text(scene->json, text);
+	scene->fd = open(scene->path, O_RDWR | O_DIRECT);
+	assert_int_equal(register_fd(scene->fd, &handle).code, CUF_IO_DISABLED);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	write_text(scene->json, "{ \"denylist\": { \"mounts\": [ \"/proc\" ], \"devices\": [ \"/dev/null\" ] } }");
+	assert_int_equal(register_fd(scene->fd, &handle).code, 0);
+}
+
 static void test_denied(void **state)
 {
 	struct scene *scene = *state;
@@ -484,6 +519,7 @@ int main(void)
 		SCENE_TEST(test_access_modes),
 		SCENE_TEST(test_too_many_files),
 		SCENE_TEST(test_denied),
+		SCENE_TEST(test_denied_mount),
 		SCENE_TEST(test_buffers),
 		SCENE_TEST(test_pin_limit),
 	};
