@@ -139,11 +139,20 @@ static int take_flag(const struct cuf_json *json, const char *path, size_t i)
 	return !rc || rc == -ENOENT ? 0 : bad_key(path, flags[i].key, rc, "true or false");
 }
 
+/* @path and @key: where the value comes from. */
+static int check_text(const char *path, const char *key, size_t i)
+{
+	return i != CUF_TEXT_LOG_LEVEL || cuf_log_level_of(now.texts[i]) >= 0 ? 0 :
+	       bad_value(path, key, "NOTICE, ERROR, WARN, INFO, DEBUG or TRACE");
+}
+
 static int take_text(const struct cuf_json *json, const char *path, size_t i)
 {
-	int rc = texts[i].key ? cuf_json_text(json, texts[i].key, now.texts[i], sizeof(now.texts[i])) : 0;
+	int rc = texts[i].key ? cuf_json_text(json, texts[i].key, now.texts[i], sizeof(now.texts[i])) : -ENOENT;
 
-	return !rc || rc == -ENOENT ? 0 : bad_key(path, texts[i].key, rc, "a text");
+	if (!rc)
+		return check_text(path, texts[i].key, i);
+	return rc == -ENOENT ? 0 : bad_key(path, texts[i].key, rc, "a text");
 }
 
 static int take_denied(const struct cuf_json *json, const char *path, size_t i)
@@ -180,11 +189,19 @@ static int take_all(const struct cuf_json *json, const char *path)
 	return rc ? rc : refuse_denied_drivers(json, path);
 }
 
+/* NULL: it is not set, or empty, which many scripts do instead. */
+static const char *variable(const char *name)
+{
+	const char *value = name ? getenv(name) : NULL;
+
+	return value && value[0] ? value : NULL;
+}
+
 /* A file that the environment names must exist; the default one need not. */
 static int take_file(void)
 {
-	const char *named = getenv("CUFILE_ENV_PATH_JSON");
-	const char *path = named && named[0] ? named : DEFAULT_PATH;
+	const char *named = variable("CUFILE_ENV_PATH_JSON");
+	const char *path = named ? named : DEFAULT_PATH;
 	char fault[256];
 	struct cuf_json *json;
 	int rc = cuf_json_open(path, &json, fault, sizeof(fault));
@@ -203,7 +220,7 @@ static int take_file(void)
 
 static int take_variable_flag(size_t i)
 {
-	const char *value = flags[i].variable ? getenv(flags[i].variable) : NULL;
+	const char *value = variable(flags[i].variable);
 
 	if (!value)
 		return 0;
@@ -213,15 +230,24 @@ static int take_variable_flag(size_t i)
 	return 0;
 }
 
+static void take_variable_text(size_t i)
+{
+	const char *value = variable(texts[i].variable);
+
+	if (value)
+		snprintf(now.texts[i], sizeof(now.texts[i]), "%s", value);
+}
+
 static int take_environment(void)
 {
 	int rc = 0;
 
+	for (size_t i = 0; i < CUF_TEXT_COUNT; i++)
+		take_variable_text(i);
 	for (size_t i = 0; !rc && i < CUF_FLAG_COUNT; i++)
 		rc = take_variable_flag(i);
-	for (size_t i = 0; i < CUF_TEXT_COUNT; i++)
-		if (texts[i].variable && getenv(texts[i].variable))
-			snprintf(now.texts[i], sizeof(now.texts[i]), "%s", getenv(texts[i].variable));
+	for (size_t i = 0; !rc && i < CUF_TEXT_COUNT; i++)
+		rc = check_text("environment", texts[i].variable, i);
 	return rc;
 }
 
@@ -246,19 +272,13 @@ static void begin_log(void)
 		    now.texts[CUF_TEXT_LOG_FOLDER]);
 }
 
-static int check_log_level(void)
-{
-	if (cuf_log_level_of(now.texts[CUF_TEXT_LOG_LEVEL]) >= 0)
-		return 0;
-	return bad_value("settings", texts[CUF_TEXT_LOG_LEVEL].key, "NOTICE, ERROR, WARN, INFO, DEBUG or TRACE");
-}
-
 int cuf_settings_load(void)
 {
 	int rc;
 
 	take_defaults();
-	take_environment();	/* so that a failure is written to the right log */
+	for (size_t i = 0; i < CUF_TEXT_COUNT; i++)
+		take_variable_text(i);		/* so that a failure is written to the right log */
 	take_staged();
 	begin_log();
 	rc = take_file();
@@ -266,8 +286,6 @@ int cuf_settings_load(void)
 		rc = take_environment();
 	take_staged();
 	begin_log();
-	if (!rc)
-		rc = check_log_level();
 	loaded = !rc;
 	if (rc)
 		cuf_settings_unload();

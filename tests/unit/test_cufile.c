@@ -132,7 +132,7 @@ static void test_bad_json(void **state)
 	assert_bad_json(scene, "", "cufile.json: line 1");
 	assert_bad_json(scene, "{ \"properties\": { \"allow_compat_mode\": 1 } }", "allow_compat_mode is not true or false");
 	assert_bad_json(scene, "{ \"properties\": { \"per_buffer_cache_size_kb\": 65 } }", "a multiple of 4 from 64");
-	assert_bad_json(scene, "{ \"logging\": { \"level\": \"LOUD\" } }", "logging.level is not NOTICE");
+	assert_bad_json(scene, "{ \"logging\": { \"level\": \"LOUD\" } }", "cufile.json: logging.level is not NOTICE");
 	assert_bad_json(scene, "{ \"denylist\": { \"devices\": [ 1 ] } }", "denylist.devices is not a list");
 	assert_bad_json(scene, "{ \"denylist\": { \"devices\": null } }", "denylist.devices is not a list");
 	assert_bad_json(scene, "{ \"denylist\": [ \"/dev/nvme0n1\" ] }", "denylist is not an object");
@@ -144,6 +144,24 @@ static void test_bad_json(void **state)
 	assert_says(scene, "No such file");
 	write_text(scene->json, "{ \"denylist\": { \"drivers\": [] } }");
 	assert_int_equal(cuFileDriverOpen().code, 0);
+}
+
+/* The log names what is to be mended; a variable that is empty is as none. */
+static void test_bad_environment(void **state)
+{
+	static const char *const variables[] = { "CUFILE_LOGGING_LEVEL", "CUFILE_ALLOW_COMPAT_MODE", "CUFILE_FORCE_COMPAT_MODE" };
+	struct scene *scene = *state;
+	char said[64];
+
+	for (size_t i = 0; i < 3; i++) {
+		setenv(variables[i], "LOUD", 1);
+		snprintf(said, sizeof(said), "environment: %s is not ", variables[i]);
+		assert_bad_json(scene, "{}", said);
+		setenv(variables[i], "", 1);
+		assert_int_equal(cuFileDriverOpen().code, 0);
+		assert_int_equal(cuFileDriverClose_v2().code, 0);
+		unsetenv(variables[i]);
+	}
 }
 
 /* What the program set holds until a driver that was open is closed. */
@@ -508,6 +526,7 @@ int main(void)
 		SCENE_TEST(test_remedies),
 		SCENE_TEST(test_json),
 		SCENE_TEST(test_bad_json),
+		SCENE_TEST(test_bad_environment),
 		SCENE_TEST(test_parameters),
 		SCENE_TEST(test_limits),
 		SCENE_TEST(test_failed_open_keeps_parameters),
