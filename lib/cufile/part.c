@@ -12,6 +12,7 @@
 #include "cufile/part.h"
 
 #define BLOCK_BYTES_MAX	65536
+#define KIB		1024
 
 /* The blocks around the bytes. */
 struct span {
@@ -151,6 +152,16 @@ static ssize_t write_span(struct cuf_engine *engine, const struct cuf_use *use, 
 	return rc ? rc : of_span(span, moved);
 }
 
+static int too_small(const struct cuf_stage *stage, const struct cuf_use *use)
+{
+	if (stage->bytes >= 2 * use->align)
+		return 0;
+	cuf_log(CUF_LOG_ERROR, "%s: what is not aligned to its blocks of %llu bytes needs memory for two of them, and "
+		"properties.per_buffer_cache_size_kb of cufile.json allows %llu KiB: raise it to %llu", use->file->name,
+		(unsigned long long)use->align, (unsigned long long)stage->bytes / KIB, (unsigned long long)(2 * use->align / KIB));
+	return -CUF_INTERNAL_ERROR;
+}
+
 ssize_t cuf_part_move(struct cuf_engine *engine, bool writes, const struct cuf_use *use, uint64_t at,
 		      void *context, uint8_t *address, uint64_t *bytes)
 {
@@ -164,8 +175,9 @@ ssize_t cuf_part_move(struct cuf_engine *engine, bool writes, const struct cuf_u
 	stage = cuf_engine_stage(engine, context, &code);
 	if (!stage)
 		return -code;
-	if (stage->bytes < 2 * use->align)
-		return -CUF_INTERNAL_ERROR;
+	code = too_small(stage, use);
+	if (code)
+		return code;
 	/* End at a block border, so that the remaining bytes begin with a whole block. */
 	room = stage->bytes - stage->bytes % use->align - at % use->align;
 	if (*bytes > room)

@@ -17,6 +17,7 @@ static struct {
 	int file_rc;		/* -errno of the file system, by whatever way it is read */
 	unsigned int flushes, opens, polls, waits;
 	const void *foreign;	/* memory of a device begins there */
+	unsigned int align;	/* the blocks of the file system */
 	bool dawdles;		/* between reading a block and writing it, and before a file is cut */
 	unsigned int writing, met;	/* straight writes that are under way, and pwrite() that began meanwhile */
 } faults;
@@ -32,6 +33,7 @@ int __real_donard_queue_wait(struct donard_queue *queue, unsigned int least, int
 int __real_donard_queue_poll(struct donard_queue *queue, struct donard_completion *completions, unsigned int most);
 int __real_donard_memory_from_host(struct donard_context *ctx, void *address, uint64_t length_bytes,
 				   struct donard_memory **memory);
+int __real_donard_file_info(const struct donard_file *file, struct donard_file_info *info);
 int __real_ftruncate(int fd, off_t bytes);
 ssize_t __real_pread(int fd, void *to, size_t bytes, off_t at);
 ssize_t __real_pwrite(int fd, const void *from, size_t bytes, off_t at);
@@ -47,6 +49,7 @@ int __wrap_donard_queue_wait(struct donard_queue *queue, unsigned int least, int
 int __wrap_donard_queue_poll(struct donard_queue *queue, struct donard_completion *completions, unsigned int most);
 int __wrap_donard_memory_from_host(struct donard_context *ctx, void *address, uint64_t length_bytes,
 				   struct donard_memory **memory);
+int __wrap_donard_file_info(const struct donard_file *file, struct donard_file_info *info);
 int __wrap_ftruncate(int fd, off_t bytes);
 ssize_t __wrap_pread(int fd, void *to, size_t bytes, off_t at);
 ssize_t __wrap_pwrite(int fd, const void *from, size_t bytes, off_t at);
@@ -131,6 +134,15 @@ int __wrap_donard_memory_from_host(struct donard_context *ctx, void *address, ui
 	       __real_donard_memory_from_host(ctx, address, length_bytes, memory);
 }
 
+int __wrap_donard_file_info(const struct donard_file *file, struct donard_file_info *info)
+{
+	int rc = __real_donard_file_info(file, info);
+
+	if (faults.align)
+		info->align_bytes = faults.align;
+	return rc;
+}
+
 int __wrap_ftruncate(int fd, off_t bytes)
 {
 	dawdle();
@@ -212,6 +224,24 @@ static void test_file_system_fails(void **state)
 	}
 	/* Whoever reads by a stream has no errno. */
 	assert_says(scene, "d/file: reading 4096 bytes at 0 failed in compatibility mode: Bad message");
+}
+
+/* As XFS may have them, and as small a stage as cufile.json allows. */
+static void test_blocks_larger_than_the_stage(void **state)
+{
+	struct scene *scene = *state;
+
+	write_text(scene->json, "{ \"properties\": { \"per_buffer_cache_size_kb\": 64 } }");
+	faults.align = 65536;
+	scene = scene_of(state);
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 100, 1, 0), -CUF_INTERNAL_ERROR);
+	assert_says(scene, "blocks of 65536 bytes needs memory for two of them, and properties.per_buffer_cache_size_kb of cufile.json "
+		    "allows 64 KiB: raise it to 128");
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	write_text(scene->json, "{ \"properties\": { \"per_buffer_cache_size_kb\": 128 } }");
+	assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 100, 1, 0), 100);
+	assert_memory_equal(scene->host, scene->data + 1, 100);
 }
 
 /* What went through the page cache is neither straight nor staged. */
@@ -640,6 +670,7 @@ int main(void)
 		FAULT_TEST(test_flush_fails),
 		FAULT_TEST(test_lost_request),
 		FAULT_TEST(test_file_system_fails),
+		FAULT_TEST(test_blocks_larger_than_the_stage),
 		FAULT_TEST(test_bounced_meanwhile),
 		FAULT_TEST(test_without_io_uring),
 		FAULT_TEST(test_bad_address),
