@@ -87,6 +87,14 @@ void cuf_files_end(void)
 
 /* ---- registration ---- */
 
+/* A write may be about to cut the file, but by no more than a block.  A drive keeps its size. */
+static uint64_t settled_of(const struct stat *st)
+{
+	if (!S_ISREG(st->st_mode))
+		return UINT64_MAX;
+	return st->st_size > CUF_BLOCK_BYTES_MAX ? (uint64_t)st->st_size - CUF_BLOCK_BYTES_MAX : 0;
+}
+
 static int take_type(struct cuf_file *file, int fd)
 {
 	struct stat st;
@@ -101,6 +109,7 @@ static int take_type(struct cuf_file *file, int fd)
 	file->is_regular = S_ISREG(st.st_mode);
 	file->device = file->is_regular ? st.st_dev : st.st_rdev;
 	file->inode = file->is_regular ? st.st_ino : 0;
+	file->settled = settled_of(&st);
 	if (file->is_regular || S_ISBLK(st.st_mode))
 		return 0;
 	cuf_log(CUF_LOG_ERROR, "%s is neither a regular file nor a block device", file->name);

@@ -12,6 +12,7 @@
 #include "cufile/inodes.h"
 
 #define CUF_FILE_GPUS	16
+#define CUF_BLOCK_BYTES_MAX	65536	/* of a file system */
 
 struct cuf_file {
 	uint64_t handle;
@@ -25,8 +26,9 @@ struct cuf_file {
 	uint64_t align;		/* what goes straight begins and ends at multiples of it in the file, */
 	uint64_t memory_align;	/* and at multiples of this in memory; 0 in compatibility mode */
 	void *gpus[CUF_FILE_GPUS];	/* CUDA contexts whose memory the drive has moved straight; atomic, NULL behind the last */
+	uint64_t settled;	/* it has been that long while no write of part of a block made it longer; atomic */
 	char name[64];		/* for the log */
-	struct cuf_inode *lock;	/* for writes; all registrations of this file share it */
+	struct cuf_inode *lock;	/* for writes, and reads behind @settled; all registrations of this file share it */
 };
 
 /* Returns 0 or a code. */

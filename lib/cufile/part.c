@@ -11,7 +11,6 @@
 #include "cufile/log.h"
 #include "cufile/part.h"
 
-#define BLOCK_BYTES_MAX	65536
 #define KIB		1024
 
 /* The blocks around the bytes. */
@@ -44,10 +43,35 @@ static ssize_t of_span(const struct span *span, int64_t moved)
 	return (uint64_t)moved < span->bytes ? moved : (ssize_t)span->bytes;
 }
 
+static void note_settled(struct cuf_file *file, uint64_t end)
+{
+	uint64_t before = __atomic_load_n(&file->settled, __ATOMIC_RELAXED);
+
+	while (before < end && !__atomic_compare_exchange_n(&file->settled, &before, end, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/* Most reads take no range: threads that read one file would meet at its lock. */
+int64_t cuf_part_read(struct cuf_engine *engine, const struct cuf_use *use, uint64_t at, struct donard_memory *memory,
+		      uint64_t offset, uint64_t bytes)
+{
+	struct cuf_range range = { .start = at, .end = at + bytes };
+	int64_t moved;
+
+	if (range.end <= __atomic_load_n(&use->file->settled, __ATOMIC_RELAXED))
+		return cuf_engine_move(engine, false, use, at, memory, offset, bytes);
+	cuf_inode_lock(use->file->lock, &range);
+	moved = cuf_engine_move(engine, false, use, at, memory, offset, bytes);
+	if (moved > 0)
+		note_settled(use->file, at + (uint64_t)moved);
+	cuf_inode_unlock(use->file->lock, &range);
+	return moved;
+}
+
 static ssize_t read_span(struct cuf_engine *engine, const struct cuf_use *use, const struct span *span,
 			 struct cuf_stage *stage, uint8_t *address)
 {
-	int64_t moved = cuf_engine_move(engine, false, use, span->start, stage->memory, 0, span->end - span->start);
+	int64_t moved = cuf_part_read(engine, use, span->start, stage->memory, 0, span->end - span->start);
 	ssize_t got = of_span(span, moved);
 	int code = 0;
 
@@ -60,7 +84,7 @@ static ssize_t read_span(struct cuf_engine *engine, const struct cuf_use *use, c
 static int read_block(struct cuf_engine *engine, const struct cuf_use *use, const struct span *span,
 		      struct cuf_stage *stage, uint64_t block)
 {
-	static const uint8_t zeros[BLOCK_BYTES_MAX];
+	static const uint8_t zeros[CUF_BLOCK_BYTES_MAX];
 	uint64_t place = block - span->start;
 	int64_t got;
 	int code;

@@ -6,6 +6,13 @@
 #include "cufile/target.h"
 
 /*
+ * Reads straight, as cuf_engine_move() does.  Behind the end that the file is known to have, this waits for writes that make it
+ * longer: they write whole blocks, and cut it then to their bytes.
+ */
+int64_t cuf_part_read(struct cuf_engine *engine, const struct cuf_use *use, uint64_t at, struct donard_memory *memory,
+		      uint64_t offset, uint64_t bytes);
+
+/*
  * Moves up to *bytes between @at in the file and @address, through the stage of @context
  * (NULL: that of the host), and sets *bytes to how many it tried.  Returns how many it
  * moved, -errno, or minus a code.  A write first reads the blocks that it covers in part.

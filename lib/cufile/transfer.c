@@ -51,11 +51,11 @@ static ssize_t straight(struct cuf_engine *engine, const struct cuf_transfer *tr
 	struct cuf_range range = { .start = at, .end = at + bytes };
 	ssize_t moved;
 
-	if (transfer->writes)
-		cuf_inode_lock(use->file->lock, &range);
-	moved = cuf_engine_move(engine, transfer->writes, use, at, target->memory, target->place + done, bytes);
-	if (transfer->writes)
-		cuf_inode_unlock(use->file->lock, &range);
+	if (!transfer->writes)
+		return cuf_part_read(engine, use, at, target->memory, target->place + done, bytes);
+	cuf_inode_lock(use->file->lock, &range);
+	moved = cuf_engine_move(engine, true, use, at, target->memory, target->place + done, bytes);
+	cuf_inode_unlock(use->file->lock, &range);
 	return moved;
 }
 

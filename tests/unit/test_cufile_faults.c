@@ -507,6 +507,40 @@ static void test_growth(void **state)
 	free(aligned);
 }
 
+static ssize_t longest_read(struct scene *scene, uint8_t *to, const off_t offset)
+{
+	ssize_t got, longest = 0;
+
+	for (int i = 0; i < 40; i++) {
+		got = cuFileRead(scene->handle, to, 8192, BYTES, offset);
+		assert_in_range(got, 0, 8192);
+		longest = got > longest ? got : longest;
+	}
+	return longest;
+}
+
+/* Whoever reads the end meanwhile sees none of the zeros that are cut off. */
+static void test_growth_beside_a_reader(void **state)
+{
+	struct scene *scene = scene_of(state);
+	uint8_t *aligned = aligned_alloc(4096, 8192);
+	struct pair pair;
+
+	memcpy(aligned, scene->data, 8192);
+	begin_pair(&pair);
+	tell(&pair.writers[0], scene->handle, aligned, 5000, BYTES);
+	tell(&pair.writers[1], scene->handle, aligned, 4096, 0);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(__real_ftruncate(scene->fd, BYTES), 0);
+		pthread_barrier_wait(&pair.barrier);
+		assert_in_range(longest_read(scene, scene->host, i % 2), 0, 5000);	/* straight, or by the stage */
+		pthread_barrier_wait(&pair.barrier);
+		assert_int_equal(pair.writers[0].wrote, 5000);
+	}
+	end_pair(&pair);
+	free(aligned);
+}
+
 /* ---- deregistering, while others read ---- */
 
 struct reader {
@@ -679,6 +713,7 @@ int main(void)
 		FAULT_TEST(test_two_handles),
 		FAULT_TEST(test_page_of_both_ways),
 		FAULT_TEST(test_growth),
+		FAULT_TEST(test_growth_beside_a_reader),
 		FAULT_TEST(test_deregister_waits_for_no_other),
 		FAULT_TEST(test_file_waits_for_reader),
 		FAULT_TEST(test_buffer_waits_for_reader),
