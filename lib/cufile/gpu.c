@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See gpu.h.  The calls of libcuda.so.1, by the symbol names of CUDA 11 and later. */
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -61,7 +62,52 @@ static const struct {
 	{ "cuLaunchHostFunc", &cuda.launch_host_function },
 };
 
-/* The program may load CUDA at any time, and never unloads it. */
+/* The lock that dl_iterate_phdr() takes may be that of a thread of the parent, and fork() does not release it. */
+static bool in_child;
+
+void cuf_gpu_after_fork(void)
+{
+	in_child = true;
+}
+
+static int take_loads(struct dl_phdr_info *info, size_t bytes, void *loads)
+{
+	(void)bytes;
+	*(unsigned long long *)loads = info->dlpi_adds;
+	return 1;
+}
+
+/* How many libraries were ever loaded; 0: not known.  With our lock, so that no fork() leaves the loader's to a child. */
+static unsigned long long count_loads(void)
+{
+	unsigned long long loads = 0;
+
+	if (in_child)
+		return 0;
+	cuf_lock(CUF_LOCK_CUDA);
+	dl_iterate_phdr(take_loads, &loads);
+	cuf_unlock(CUF_LOCK_CUDA);
+	return loads;
+}
+
+/*
+ * The program may load CUDA at any time, and never unloads it.  dlopen() looks through folders for the file before it looks
+ * whether it is loaded, which is too much for each request of a program without CUDA: it is asked again after another load.
+ */
+static void *find_library(void)
+{
+	static unsigned long long asked;
+	unsigned long long loads = count_loads();
+	void *library;
+
+	if (loads && loads == __atomic_load_n(&asked, __ATOMIC_RELAXED))
+		return NULL;
+	library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+	if (!library)
+		__atomic_store_n(&asked, loads, __ATOMIC_RELAXED);
+	return library;
+}
+
 static bool is_loaded(void)
 {
 	static bool found;
@@ -69,7 +115,7 @@ static bool is_loaded(void)
 
 	if (__atomic_load_n(&found, __ATOMIC_ACQUIRE))
 		return true;
-	library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+	library = find_library();
 	if (!library)
 		return false;
 	cuf_lock(CUF_LOCK_CUDA);

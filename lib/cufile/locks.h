@@ -54,6 +54,7 @@ void cuf_engines_unlock_all(void);
 void cuf_counts_after_fork(void);
 void cuf_driver_after_fork(void);
 void cuf_engines_after_fork(void);
+void cuf_gpu_after_fork(void);
 void cuf_inodes_after_fork(void);
 void cuf_pool_after_fork(void);
 void cuf_streams_after_fork(void);

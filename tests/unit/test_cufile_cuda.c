@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What libcufile makes of CUDA's answers about a pointer: no GPU, and no libcuda. */
 #include <dlfcn.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "unit.h"
 #include "cufile/gpu.h"
@@ -162,6 +165,21 @@ static int pop(void **context)
 	return 0;
 }
 
+/* What the program has loaded; the tests begin without CUDA. */
+#define CUDA_IS_LOADED	7
+static struct {
+	unsigned int loads, asked;
+} loader = { .loads = CUDA_IS_LOADED - 2 };
+
+int __wrap_dl_iterate_phdr(int (*each)(struct dl_phdr_info *info, size_t bytes, void *user), void *user);
+
+int __wrap_dl_iterate_phdr(int (*each)(struct dl_phdr_info *info, size_t bytes, void *user), void *user)
+{
+	struct dl_phdr_info info = { .dlpi_adds = loader.loads };
+
+	return each(&info, sizeof(info), user);
+}
+
 void *__wrap_dlopen(const char *name, int flags);
 void *__wrap_dlsym(void *library, const char *name);
 
@@ -169,7 +187,8 @@ void *__wrap_dlopen(const char *name, int flags)
 {
 	assert_string_equal(name, "libcuda.so.1");
 	assert_int_equal(flags & RTLD_NOLOAD, RTLD_NOLOAD);
-	return &answer;
+	loader.asked++;
+	return loader.loads < CUDA_IS_LOADED ? NULL : &answer;
 }
 
 static const struct {
@@ -201,6 +220,40 @@ void *__wrap_dlsym(void *library, const char *name)
 		if (!strcmp(name, calls[i].name))
 			return calls[i].call;
 	return NULL;
+}
+
+/* The loader looks through folders when it is asked: once, and again only after a library was loaded. */
+static void test_without_cuda(void **state)
+{
+	struct cuf_pointer found = { .kind = CUF_KIND_DEVICE };
+
+	(void)state;
+	for (unsigned int loads = 0; loads < 2; loads++, loader.loads++) {
+		for (int i = 0; i < 3; i++) {
+			assert_int_equal(cuf_gpu->look_up(&found, &found), 0);
+			assert_int_equal(found.kind, CUF_KIND_HOST);
+		}
+		assert_int_equal(loader.asked, loads + 1);
+	}
+}
+
+/* A child does not count, since another thread may have had the loader's lock: it asks each time. */
+static void test_child_without_cuda(void **state)
+{
+	struct cuf_pointer found = { .kind = CUF_KIND_DEVICE };
+	int status = 0;
+	pid_t child;
+
+	(void)state;
+	loader.loads = CUDA_IS_LOADED - 1;
+	child = fork();
+	if (!child) {
+		loader.asked = 0;
+		_exit(cuf_gpu->look_up(&found, &found) || cuf_gpu->look_up(&found, &found) || loader.asked != 2);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	loader.loads = CUDA_IS_LOADED;
 }
 
 static void ask(int rc, unsigned int type, bool managed, struct cuf_pointer *found)
@@ -377,6 +430,8 @@ static void test_settle(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_without_cuda),
+		cmocka_unit_test(test_child_without_cuda),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_no_context),
 		cmocka_unit_test(test_thread_without_context),
