@@ -60,13 +60,14 @@ mounted_drive() {
 	done
 }
 
-# Compatibility mode is all that there is for it, and no way to write below a file system.
+# Compatibility mode is all that there is for it, where nobody uses it, and no way to write below a file system.
 mounted_loop_device() {
 	local loop
 	modprobe -q loop || true
 	truncate -s 64M "$WORK/disk"
 	loop=$(losetup --find --show "$WORK/disk")
 	at_end "losetup --detach $loop"
+	must "$ALLOWED" cufile_sample compat "$loop"
 	mounted_drive "$loop"
 }
 
