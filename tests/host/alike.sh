@@ -12,7 +12,16 @@ begin_alike() {
 	umask 022
 	export LC_ALL=C.UTF-8 TERM=dumb
 	unset LANGUAGE LOCPATH COLUMNS LINES
+	forget_git
 	! ignores_signals || begin_again "$@"
+}
+
+# forget_git - a hook or an alias of git's leaves variables that say which repository is meant (GIT_DIR). A test that makes one of
+# its own would write into that. What they say of its configuration stays: it may be why git reads this checkout at all.
+forget_git() {
+	local -a names
+	mapfile -t names < <(git rev-parse --local-env-vars 2>/dev/null | grep -v '^GIT_CONFIG')
+	((${#names[@]} == 0)) || unset "${names[@]}"
 }
 
 # ignores_signals - asked of a child: this shell has its own ideas.

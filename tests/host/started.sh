@@ -54,6 +54,13 @@ in_20_columns() {
 	COLUMNS=20 LINES=5 script -qec "stty cols 20 rows 5; $(printf '%q ' "$@")" /dev/null
 }
 
+# As by a hook of git's in another work tree, of somebody whose commits are signed.
+in_a_hook() {
+	mkdir -p "$LOGS/home"
+	printf '[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = false\n' >"$LOGS/home/gitconfig"
+	env "GIT_DIR=$LOGS/home/.git" "GIT_CONFIG_GLOBAL=$LOGS/home/gitconfig" "$@"
+}
+
 run_started() {
 	progress "started in other ways"
 	try "started: with signals ignored" pass_started ignoring_signals
@@ -65,4 +72,5 @@ run_started() {
 	try "started: at a dumb terminal" pass_started env TERM=dumb
 	try "started: in another locale" pass_started in_turkish
 	try "started: in 20 columns" pass_started in_20_columns
+	try "started: in a hook of git's" pass_started in_a_hook
 }

@@ -223,10 +223,13 @@ calls_for() {
 	[[ $seen == "$1" ]]
 }
 
+# The developer's own settings are not for this repository: commits may be signed there, or their subjects checked.
 # shellcheck disable=SC2031  # by other functions, for themselves
-every_file_of_a_diff_counts() {
-	local dir=$LOGS/since
-	git init -q "$dir" && (
+every_file_of_a_diff_counts() (
+	dir=$LOGS/since
+	export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+	unset GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT
+	git init -q "$dir" && {
 		cd "$dir" || exit
 		mkdir -p kernel lib/rdma
 		touch kernel/window.c kernel/pmem.c
@@ -237,8 +240,8 @@ every_file_of_a_diff_counts() {
 		# shellcheck disable=SC2034  # since.sh
 		OPT_SINCE=HEAD
 		diff <(printf '%s\0' kernel/pmem.c kernel/window.c 'a name' lib/rdma/new.c) <(changed_files)
-	)
-}
+	}
+)
 
 # A shell takes it as it stands.
 commands_are_for_a_shell() {
