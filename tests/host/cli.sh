@@ -402,6 +402,16 @@ names_of_library_have_options() {
 	done < <(grep -ohE "donard-cli( [a-z]+)+" words/words.c tool/terms.c)
 }
 
+# try_without_rdma NAME COMMAND... - a test that needs a machine without an RDMA device: libibverbs asks the kernel itself.
+try_without_rdma() {
+	wanted "$1" || return 0
+	if [[ -n $(compgen -G '/sys/class/infiniband/*') ]]; then
+		skipped "$1" "this machine has an RDMA device"
+	else
+		try "$@"
+	fi
+}
+
 run_cli_contracts() {
 	try "cli: errors of the library name no command and no option" library_speaks_api
 	try "cli: one that does is caught" command_line_in_library_is_caught
@@ -512,6 +522,6 @@ run_cli_contracts() {
 	try "cli: region apply, a folder that is not there" cli_exits 1 '/etc/donrad: cannot be read \(No such file.*another folder by --config' \
 		region apply --dry-run --json --config /etc/donrad
 	try "cli: cache put, no size of a region's place" cli_exits 2 "'frob' is not an offset" cache put 192.0.2.1 p2pmem0+frob
-	try "cli: cache flush without a device" cli_exits 3 'has no RDMA device' cache flush 192.0.2.1
+	try_without_rdma "cli: cache flush without a device" cli_exits 3 'has no RDMA device' cache flush 192.0.2.1
 	try "cli: bench rdma, port behind the address" cli_exits 2 'give the port once' bench rdma '[::1]:7078' --port 1
 }

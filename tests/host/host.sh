@@ -266,7 +266,13 @@ run_unit() {
 	unit_run unit-valgrind
 }
 
-# --- command line, on a machine without the module ---
+# --- command line ---
+
+# without_module COMMAND... - as on a machine that has it not loaded, whatever this one has.
+without_module() {
+	mkdir -p "$LOGS/empty/sys/class"
+	DONARD_SYSFS_ROOT=$LOGS/empty/sys "$@"
+}
 
 cli_exits() {
 	local want=$1 regex=$2 status=0 out
@@ -374,8 +380,8 @@ run_cli() {
 	try "cli: bench table1, half a bracket" cli_exits 2 'no address or no port' bench table1 'dram=[::1'
 	try "cli: bench table1, a name twice" cli_exits 2 'two of that name' bench table1 a=::1 a=::2
 	try "cli: bench table1, no target here" cli_exits 2 'targets look like dram=dram' bench table1 --here ::1 gpu=
-	try "cli: no module" cli_exits 3 'not loaded' list
-	try "cli: no module, JSON" cli_exits 3 '"no-module"' list --json
+	try "cli: no module" without_module cli_exits 3 'not loaded' list
+	try "cli: no module, JSON" without_module cli_exits 3 '"no-module"' list --json
 	try "cli: streams" streams
 	run_cli_contracts
 	run_top

@@ -125,7 +125,7 @@ top_at_terminal() {
 }
 
 run_top() {
-	try "cli: top without the module" top_without_module
+	try "cli: top without the module" without_module top_without_module
 	try "cli: top, no such interval" cli_exits 2 'not a number from 1 to 3600' top --interval 0
 	try "cli: top, JSON" in_top_tree top_json
 	try "cli: top, no holders" in_top_tree top_without_holders
