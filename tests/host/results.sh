@@ -101,6 +101,7 @@ note_failure() {
 # skipped NAME REASON
 skipped() {
 	SKIPPED=$((SKIPPED + 1))
+	[[ -z $SUITE ]] || printf '%s\n' "$SUITE" >>"$LOGS/skips"
 	printf 'ok - %s # SKIP %s\n' "$1" "$2"
 }
 
@@ -148,9 +149,16 @@ results_tell() {
 		failed "nothing was run: no test of this ring has that name, or no guest that suite, kernel and topology (tests/check --list, --long)" ''
 	fi
 	[[ ! -s $LOGS/failures ]] || { echo "# What failed:"; cat "$LOGS/failures"; }
+	[[ ! -s $LOGS/skips ]] || skips_told
 	[[ ! -s $LOGS/flaky ]] || { echo "# What passed only when it was run once more, alone:"; cat "$LOGS/flaky"; }
 	failures_tell
 	kept_told
+}
+
+# skips_told - a machine that cannot run many tests of a suite may hide their failures.
+skips_told() {
+	echo "# What this machine could not run, of its own suites: $(sort "$LOGS/skips" | uniq -c |
+		awk '{ printf "%s%d of %s", sep, $1, $2; sep = ", " }'). Their lines above have \"# SKIP\"."
 }
 
 results_end() {

@@ -289,6 +289,20 @@ none_asks_for_what_runs() {
 	ran_what_it_asked_for 1 cli/c && ran_what_it_asked_for 1 '' $'host\tcli\tc'
 }
 
+# Of suites of the host alone: where a guest may skip, a row of the matrix says.
+# shellcheck disable=SC2030,SC2031,SC2034  # for the functions that are tried
+skips_are_counted() (
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE=unit OPT_ONLY='' OPT_FAILED='' PASSED=0 FAILED=0 SKIPPED=0 BESIDE=0
+	KEPT=$LOGS/kept
+	failures_begin
+	printf 'ok 1 - a # SKIP\nok 2 # SKIP b\nok 3 - c\n1..3\n' >"$LOGS/some.tap"
+	count_suite 'unit: ' cat "$LOGS/some.tap"
+	SUITE=''
+	skipped '7 switch: perm: a' 'no such kernel'
+	results_tell | tee "$LOGS/told"
+	((FAILED == 0)) && grep '^# What this machine could not run, of its own suites: 2 of unit\.' "$LOGS/told"
+)
+
 # no_unittests ONLY COUNT - how much fails where a folder has no tests in Python: none of that name may be there, but not none at all.
 # shellcheck disable=SC2030,SC2031,SC2034  # for the functions that are tried
 no_unittests() (
@@ -393,6 +407,7 @@ run_verdict() {
 	try "verdict: all of a suite" only_runs cli '2 1'
 	try "verdict: what was asked for has run" each_asks_for_what_runs
 	try "verdict: what it stands on is not enough" none_asks_for_what_runs
+	try "verdict: what the host skips is counted" skips_are_counted
 	try "verdict: a suite without a test in Python fails" no_unittests '' 1
 	try "verdict: not where another test was asked for" no_unittests report/a 0
 	try "verdict: tests are known before anything boots" tests_are_known

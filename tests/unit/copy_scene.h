@@ -61,8 +61,9 @@ extern size_t dram_transfers;
 
 int copy_setup(void **state);
 int copy_teardown(void **state);
-/* Skips the test where /tmp is neither ext4 nor xfs. */
+/* Both skip the test where no file of it can be copied. */
 int copy(struct scene *scene, const char *src, const char *dst);
+struct donard_file *open_file(struct scene *scene, const char *path, unsigned int flags);
 /* @data NULL: zeros. */
 void write_file(const char *path, const uint8_t *data, size_t bytes);
 void assert_file(const char *path, const uint8_t *data, size_t bytes);

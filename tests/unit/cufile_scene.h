@@ -76,7 +76,6 @@ int remove_machine(void **state);
 int scene_setup(void **state);
 int scene_teardown(void **state);
 /* The test is skipped where /tmp is neither ext4 nor XFS. */
-void needs_supported_file_system(const struct scene *scene);
 /* With the file registered; or else the test is skipped. */
 struct scene *scene_of(void **state);
 struct scene *scene_with(void **state, int flags);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -23,7 +25,8 @@ int fake_setup(void **state)
 	struct fake *fake = calloc(1, sizeof(*fake));
 	struct donard_config config = { .size = sizeof(config) };
 
-	strcpy(fake->root, "/tmp/donard-unit-XXXXXX");
+	/* /tmp may be a tmpfs, which has no drive that files could be copied from. */
+	strcpy(fake->root, "/var/tmp/donard-unit-XXXXXX");
 	if (!mkdtemp(fake->root))
 		return -1;
 	snprintf(fake->files, sizeof(fake->files), "%s-files", fake->root);
@@ -50,6 +53,15 @@ int fake_teardown(void **state)
 	remove_folder(fake->files);
 	free(fake);
 	return 0;
+}
+
+void needs_supported_file_system(const char *path)
+{
+	struct statfs fs;
+
+	assert_int_equal(statfs(path, &fs), 0);
+	if (fs.f_type != EXT4_SUPER_MAGIC && fs.f_type != XFS_SUPER_MAGIC)
+		skip();
 }
 
 static void make_parents(char *path)

@@ -16,6 +16,8 @@ struct fake {
 
 int fake_setup(void **state);
 int fake_teardown(void **state);
+/* Skips the test where @path is neither on ext4 nor on xfs: that is asked of the kernel, not of what is tested. */
+void needs_supported_file_system(const char *path);
 /* Paths are below the root; missing folders are made. */
 void fake_folder(struct fake *fake, const char *path);
 void fake_file(struct fake *fake, const char *path, const char *value);

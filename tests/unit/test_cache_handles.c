@@ -22,17 +22,6 @@ int __wrap_dnd_listener_open(struct donard_context *ctx, struct dnd_listener *li
 
 static const struct donard_cache_serve_options options = { .size = sizeof(options) };
 
-static struct donard_file *open_file(struct donard_context *ctx, const char *path, unsigned int flags)
-{
-	struct donard_file *file = NULL;
-	int rc = donard_file_open(ctx, path, flags, &file);
-
-	if (rc && !strcmp(donard_error_code(ctx), "file-system"))
-		skip();		/* /tmp is neither ext4 nor xfs */
-	assert_int_equal(rc, 0);
-	return file;
-}
-
 static void assert_refused(struct donard_memory *nvram, struct donard_file *backing, int rc, const char *text)
 {
 	assert_int_equal(donard_cache_serve_from(nvram, backing, &options), rc);
@@ -56,9 +45,9 @@ static void wrong_handles(void **state)
 	assert_int_equal(donard_open(&other, &config), 0);
 	assert_int_equal(donard_memory_claim(ctx, "p2pmem0", 0, 0, &nvram), 0);
 	assert_int_equal(donard_memory_dram(ctx, 65536, &dram), 0);
-	backing = open_file(ctx, scene->out, DONARD_FILE_WRITE);
-	read_only = open_file(ctx, scene->in, 0);
-	others = open_file(other, scene->in, DONARD_FILE_WRITE);
+	backing = open_file(scene, scene->out, DONARD_FILE_WRITE);
+	read_only = open_file(scene, scene->in, 0);
+	assert_int_equal(donard_file_open(other, scene->in, DONARD_FILE_WRITE, &others), 0);
 	descriptor = open(scene->in, O_RDWR | O_DIRECT);
 	assert_int_equal(donard_file_adopt(ctx, descriptor, &adopted), 0);
 	assert_int_equal(donard_memory_claim(other, "p2pmem0", 65536, 65536, &part), 0);
@@ -111,7 +100,7 @@ static void given_back(void **state)
 
 	write_file(scene->out, scene->data, REGION_BYTES);
 	assert_int_equal(donard_memory_claim(scene->fake->ctx, "p2pmem0", 0, 0, &nvram), 0);
-	backing = open_file(scene->fake->ctx, scene->out, DONARD_FILE_WRITE);
+	backing = open_file(scene, scene->out, DONARD_FILE_WRITE);
 	assert_refused(nvram, backing, -EOPNOTSUPP, "p2pmem0: a power cut empties it");
 	assert_int_equal(donard_memory_write(nvram, 0, &byte, 1), 0);
 	other = open(scene->out, O_RDWR);

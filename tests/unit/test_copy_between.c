@@ -8,17 +8,6 @@
 #include "drive/drive.h"
 #include "says.h"
 
-static struct donard_file *open_file(struct scene *scene, const char *path, unsigned int flags)
-{
-	struct donard_file *file = NULL;
-	int rc = donard_file_open(scene->fake->ctx, path, flags, &file);
-
-	if (rc && !strcmp(donard_error_code(scene->fake->ctx), "file-system"))
-		skip();	/* /tmp is neither ext4 nor xfs */
-	assert_int_equal(rc, 0);
-	return file;
-}
-
 static struct donard_memory *claim(struct scene *scene, uint64_t offset, uint64_t bytes)
 {
 	struct donard_memory *memory;

@@ -410,7 +410,7 @@ static void test_too_many_files(void **state)
 	void *handle = NULL;
 	int code, free_fd;
 
-	needs_supported_file_system(scene);
+	needs_supported_file_system(scene->path);
 	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
 	assert_int_equal(cuFileDriverOpen().code, 0);
 	scene->fd = open(scene->path, O_RDWR | O_DIRECT);
@@ -450,7 +450,7 @@ static void test_denied_mount(void **state)
 	char text[512];
 	void *handle = NULL;
 
-	needs_supported_file_system(scene);
+	needs_supported_file_system(scene->path);
 	dnd_mounts_each(take_longer, &place);
 	snprintf(text, sizeof(text), "{ \"denylist\": { \"mounts\": [ \"/proc\", \"%s/.//\" ] } }", place.best);
 	write_text(scene->json, text);
@@ -466,7 +466,7 @@ static void test_denied(void **state)
 	struct scene *scene = *state;
 	void *handle = NULL;
 
-	needs_supported_file_system(scene);
+	needs_supported_file_system(scene->path);
 	write_text(scene->json, "{ \"denylist\": { \"filesystems\": [ \"ext4\", \"xfs\" ] } }");
 	scene->fd = open(scene->path, O_RDWR | O_DIRECT);
 	assert_int_equal(register_fd(scene->fd, &handle).code, CUF_IO_DISABLED);

@@ -64,7 +64,7 @@ static void test_close_against_registration(void **state)
 	struct registrar registrars[3];
 	pthread_t threads[3];
 
-	needs_supported_file_system(scene);
+	needs_supported_file_system(scene->path);
 	for (int i = 0; i < 3; i++) {
 		registrars[i] = (struct registrar){ .fd = open(scene->path, O_RDWR | O_DIRECT) };
 		pthread_create(&threads[i], NULL, register_often, &registrars[i]);
@@ -167,7 +167,7 @@ static void test_fork_while_closing(void **state)
 	pid_t child;
 	int status;
 
-	needs_supported_file_system(scene);
+	needs_supported_file_system(scene->path);
 	pthread_create(&thread, NULL, close_often, &registrar);
 	for (int i = 0; i < 40; i++) {
 		child = fork();
