@@ -136,6 +136,21 @@ cli_exits_closed() {
 	"$BUILD/donard-cli" measure true <&- && ! "$BUILD/donard-cli" version >&-
 }
 
+# in_read PID FILE - a program that reads from the server that told FILE of it, and catches SIGTERM: soon, or it fails. What it
+# waits in (/proc/PID/syscall) the kernel may hide from others.
+in_read() {
+	local _
+	for _ in {1..1200}; do
+		[[ ! -s $2 ]] || ! grep -q '^SigCgt:.*[4567cdef]...$' "/proc/$1/status" || ! grep -q '^State:.S' "/proc/$1/status" ||
+			return 0
+		kill -0 "$1" || return
+		sleep 0.05
+	done
+	echo "it is not in read():"
+	cat "/proc/$1/status"
+	return 1
+}
+
 # What never answers at the path of a server's socket
 cache_top_of_a_silent_server() {
 	local path=$LOGS/silent server top status=0
@@ -144,7 +159,9 @@ cache_top_of_a_silent_server() {
 it = socket.socket(socket.AF_UNIX)
 it.bind(sys.argv[1])
 it.listen()
-time.sleep(1000)' "$path" &
+other = it.accept()
+print("asked", flush=True)
+time.sleep(1000)' "$path" >"$LOGS/asked" &
 	server=$!
 	until [[ -S $path ]]; do
 		kill -0 "$server" || return
@@ -152,11 +169,7 @@ time.sleep(1000)' "$path" &
 	done
 	"$BUILD/donard-cli" cache top "$path" >"$LOGS/top" 2>&1 &
 	top=$!
-	# It catches the signal, and is in read().
-	until grep -q '^SigCgt:.*[4567cdef]...$' "/proc/$top/status" && grep -q '^0 ' "/proc/$top/syscall"; do
-		kill -0 "$top" || { cat "$LOGS/top"; kill "$server"; return 1; }
-		sleep 0.05
-	done
+	in_read "$top" "$LOGS/asked" || { cat "$LOGS/top"; kill "$server" "$top"; return 1; }
 	kill -TERM "$top"
 	wait "$top" || status=$?
 	kill "$server"
