@@ -2,8 +2,10 @@
 # shellcheck shell=bash
 # What is left of what failed when the run is over: its logs, and what runs it again. Sourced by tests/check, never run.
 
-# A folder: logs, the "ring" with its seed and soak, and in "again" a row for each failure, "host SUITE [TEST]" or "guest KERNEL TOPOLOGY FABRIC SUITE[/TEST]...",
-# its words between tabs. Of one run: the next one in this work tree clears it. Another place is for runs within a run.
+# A folder: logs, the "ring" with its seed and soak, and in "again" a row for each failure, "host SUITE [TEST]" or "guest KERNEL
+# TOPOLOGY FABRIC SUITE[/TEST]...", its words between tabs. "ended" is there when the run has come to its end; until then "before"
+# has the rows that --failed asked it for. Of one run: the next one in this work tree clears it. Another place is for runs within
+# a run.
 KEPT=${DONARD_FAILED:-$REPO/build/failed}
 # The rows of the run before, where --failed asks for them.
 FAILED_ROWS=()
@@ -12,17 +14,21 @@ failures_begin() {
 	rm -rf "$KEPT"
 	mkdir -p "$KEPT"
 	printf '%s\n' "$OPT_RING $SEED $OPT_SOAK" >"$KEPT/ring"
+	# Not lost if this run is broken off.
+	[[ -z $OPT_FAILED ]] || printf '%s\n' "${FAILED_ROWS[@]}" >"$KEPT/before"
 }
 
 # failures_read - for --failed: what failed last, in its ring.
 failures_read() {
-	if [[ ! -s $KEPT/again ]]; then
+	mapfile -t FAILED_ROWS < <(cat "$KEPT/again" "$KEPT/before" 2>/dev/null | awk '!seen[$0]++')
+	if ((${#FAILED_ROWS[@]} == 0)); then
+		[[ ! -e $KEPT/ring || -e $KEPT/ended ]] ||
+			{ echo "check: the last run was broken off, and nothing had failed until then" >&2; exit 1; }
 		echo "check: nothing failed last" >&2
 		exit 0
 	fi
 	# shellcheck disable=SC2034  # tests/check
 	read -r OPT_RING OPT_SEED OPT_SOAK <"$KEPT/ring"
-	mapfile -t FAILED_ROWS <"$KEPT/again"
 }
 
 # has_failed SUITE [TEST] - of the host, when it was last run? Of a row that names no test, all.
@@ -87,8 +93,10 @@ forget_guest() {
 
 # failures_tell - where the logs are, and what runs all of it again.
 failures_tell() {
+	: >"$KEPT/ended"
+	rm -f "$KEPT/before"
 	[[ -s $KEPT/again ]] || return 0
 	echo "# The logs of what failed:"
-	find "$KEPT" -mindepth 1 -maxdepth 1 -not -name ring -not -name again | sort | sed 's/^/#   /'
+	find "$KEPT" -mindepth 1 -maxdepth 1 -not -name ring -not -name again -not -name ended | sort | sed 's/^/#   /'
 	echo "# All of it again: tests/check --failed"
 }

@@ -127,6 +127,7 @@ run_host() {
 	local dir=$1 suite
 	shift
 	for suite in "$@"; do
+		printf '%s\n' "$@" | sed -n "/^$suite\$/,\$p" >"$dir/left"
 		# shellcheck disable=SC2034  # results.sh
 		SUITE=$suite
 		timed "$suite" "run_$suite"
@@ -142,12 +143,26 @@ finish_host() {
 	HOST=
 	cat "$1/out"
 	if ! read -r passed failed skipped beside 2>/dev/null <"$1/counts"; then
-		failed "the suites of the host did not come to their end, after: $(tail -n 1 "$1/out")" ''
+		host_died "$1"
 		return
 	fi
 	PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped)) BESIDE=$((BESIDE + beside))
 	mapfile -t times <"$1/times"
 	TIMES+=("${times[@]}")
+}
+
+# host_died DIR - names the test that the suites of the host did not come out of. What was to follow did not run, either.
+host_died() {
+	local name='' log='' SUITE
+	local -a left
+	mapfile -t left 2>/dev/null <"$1/left"
+	SUITE=${left[0]-}
+	{ read -r name; read -r log; } 2>/dev/null <"$LOGS/trying"
+	[[ -e $log ]] || log=$1/out
+	failed "the suites of the host did not come to their end, in: ${name:-${SUITE:-their beginning}}" "$log" ${SUITE:+host "$SUITE"}
+	for SUITE in "${left[@]:1}"; do
+		note_again host "$SUITE"
+	done
 }
 
 # guest_machine KERNEL TOPOLOGY FABRIC - leaves its name in "where", and in "machine" the options of the lab that make it.

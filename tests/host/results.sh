@@ -114,6 +114,7 @@ try() {
 try_first() {
 	local name=$1 log=$LOGS/try.log
 	shift
+	printf '%s\n' "$name" "$log" >"$LOGS/trying"
 	if "$@" >"$log" 2>&1; then
 		pass "$name"
 		wanted "$name" || BESIDE=$((BESIDE + 1))
@@ -126,6 +127,7 @@ try_first() {
 count_suite() {
 	local prefix=$1 log=$LOGS/suite.log status=0
 	shift
+	printf '%s\n' "$prefix$*" "$log" >"$LOGS/trying"
 	CMOCKA_MESSAGE_OUTPUT=TAP "$@" >"$log" 2>&1 || status=$?
 	tap_each "$log" suite_result "$prefix"
 	if ((status != 0)) || ! tap_is_whole "$log"; then

@@ -88,7 +88,7 @@ each_of_speed() {
 # Failures, and the run that --failed asks for then.
 # shellcheck disable=SC2030,SC2031,SC2034  # for the functions that are tried
 failed_run_again() (
-	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE=''
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE='' OPT_FAILED=''
 	KEPT=$LOGS/kept OPT_RING=all
 	failures_begin
 	failed a '' guest 7 switch - "perm/it's so"
@@ -103,6 +103,46 @@ failed_run_again() (
 	diff <(printf '%s\n' "7	switch	-	perm/it's so	copy	perm" "6.1	switch	one	perm/it's so") <(failed_guests) &&
 		has_failed cli && has_failed cli "cli: d" && has_failed cli 'cli: \t' && ! has_failed cli "cli: e" &&
 		has_failed unit "unit-asan: e" && ! has_failed unit "unit: e" && has_failed lab "lab: a" && ! has_failed abi && in_ring all
+)
+
+# The run that --failed began was broken off, or one before its first failure.
+# shellcheck disable=SC2030,SC2031,SC2034  # for the functions that are tried
+failed_is_not_lost() (
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE=cli OPT_FAILED=''
+	KEPT=$LOGS/kept
+	failures_begin
+	failed 'cli: a' ''
+	failures_tell
+	failures_read
+	OPT_FAILED=1
+	failures_begin
+	FAILED_ROWS=()
+	failures_read
+	printf 'rows: %s\n' "${FAILED_ROWS[@]}"
+	has_failed cli 'cli: a' || return
+	failures_begin
+	failures_tell
+	(failures_read) 2>"$LOGS/said" && grep '^check: nothing failed last$' "$LOGS/said" || return
+	OPT_FAILED=''
+	failures_begin
+	! (failures_read) 2>"$LOGS/said" && grep 'the last run was broken off' "$LOGS/said"
+)
+
+# A suite whose process is killed, and one behind it.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
+a_host_that_dies_is_told() (
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE='' OPT_ONLY='' OPT_FAILED='' RUNNING=() TIMES=() HOST=''
+	KEPT=$LOGS/kept
+	failures_begin
+	ends_here() { echo its last words; kill -KILL "$BASHPID"; }
+	suite=frob
+	eval "run_$suite() { try 'frob: a' true; try 'frob: b' ends_here; }"
+	start_host "$suite" later
+	while ((${#RUNNING[@]})); do finish_one; done >"$LOGS/said" 2>&1
+	cat "$LOGS/said" "$KEPT/again"
+	grep -q '^not ok - the suites of the host did not come to their end, in: frob: b$' "$LOGS/said" &&
+		grep -q '^#   | its last words$' "$LOGS/said" && grep -q '^#   again: tests/check --only frob$' "$LOGS/said" &&
+		diff <(printf 'host\t%s\n' frob later) "$KEPT/again"
 )
 
 # prove_reads STATUS FIRST SECOND - does it agree with the run's status?
@@ -392,6 +432,8 @@ run_verdict() {
 	try "verdict: what failed is said again at the end, with its command" ends_as 1 '^#   again: tests/check --only perm/a:\\ b --kernel 7 --topology switch --fabric -$' \
 		'0 passed, 1 failed, 0 skipped' "$FELL#   not of speed\n$SOUND_END" ''
 	try "verdict: and run again by --failed" failed_run_again
+	try "verdict: or by the next one, where that was broken off" failed_is_not_lost
+	try "verdict: a test of the host that does not end is named" a_host_that_dies_is_told
 	try "verdict: by a command for a shell" commands_are_for_a_shell
 	local told='ok - perm: a\n# end perm\n# end of boot\n'
 	try "verdict: guests have the processors that they take" guests_have_what_they_take 'one meter, , - rxe one, rxe'
