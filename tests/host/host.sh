@@ -3,7 +3,8 @@
 # Tests that need no guest: style, unit, command line. Sourced by tests/check, never run.
 
 readonly MAX_LINES=800
-BUILD=${BUILD:-build}
+# Not where "make" builds, whose warnings are no errors: make would not compile such a file again, nor what has other CFLAGS.
+BUILD=${BUILD:-build/check}
 
 # --- style ---
 
