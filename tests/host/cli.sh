@@ -285,8 +285,8 @@ counting_meter() {
 	cat >"$METERS/likwid-perfctr" <<-END
 		#!/bin/sh
 		case " \$* " in
-		*' '[0-9]*,[0-9]*' '*) counts=$PWD/tests/unit/captured/likwid-two-sockets.csv ;;
-		*) counts=$PWD/tests/unit/captured/likwid-zen2.csv ;;
+		*' '[0-9]*,[0-9]*' '*) counts="$PWD/tests/unit/captured/likwid-two-sockets.csv" ;;
+		*) counts="$PWD/tests/unit/captured/likwid-zen2.csv" ;;
 		esac
 		signal_when() {
 		    if [ "\$1" = "$1" ] && [ -e "$METERS/tried" ]; then kill -INT \$PPID; fi

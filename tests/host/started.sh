@@ -13,9 +13,14 @@ pass_started() {
 		! "$@" env "DONARD_FAILED=$LOGS/kept" "$REPO/tests/check" --only "$suite" >"$LOGS/started" 2>&1 || continue
 		bad=1
 		printf '%s: ' "$suite"
-		sed -n '/^# What failed:/,$p' "$LOGS/started" | grep . || tail -n 3 "$LOGS/started"
+		what_failed
 	done
 	return "$bad"
+}
+
+# what_failed - in the run that was started.
+what_failed() {
+	sed -n '/^# What failed:/,$p' "$LOGS/started" | grep . || tail -n 3 "$LOGS/started"
 }
 
 # As by nohup, in the background of a script, or by systemd.
@@ -61,6 +66,15 @@ in_a_hook() {
 	env "GIT_DIR=$LOGS/home/.git" "GIT_CONFIG_GLOBAL=$LOGS/home/gitconfig" "$@"
 }
 
+# The command line alone, which is built there. A copy has what git may not know of yet.
+in_a_path_with_a_space() {
+	local dir="$LOGS/a checkout of its own"
+	mkdir -p "$dir"
+	sources | tar -c -T - | tar -x -C "$dir"
+	git -C "$dir" init -q && git -C "$dir" add -A || return
+	"$dir/tests/check" --only cli >"$LOGS/started" 2>&1 || { what_failed; return 1; }
+}
+
 run_started() {
 	progress "started in other ways"
 	try "started: with signals ignored" pass_started ignoring_signals
@@ -73,4 +87,5 @@ run_started() {
 	try "started: in another locale" pass_started in_turkish
 	try "started: in 20 columns" pass_started in_20_columns
 	try "started: in a hook of git's" pass_started in_a_hook
+	try "started: in a checkout with a space in its path" in_a_path_with_a_space
 }

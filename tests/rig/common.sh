@@ -106,6 +106,6 @@ have() {
 require_tools() {
 	local tool
 	for tool in qemu-system-x86_64 mmdebstrap mksquashfs cpio busybox; do
-		have "$tool" || die "$EX_UNSUPPORTED" "this host has no $tool; run: sudo $RIG_DIR/setup"
+		have "$tool" || die "$EX_UNSUPPORTED" "this host has no $tool; run: sudo $(printf %q "$RIG_DIR/setup")"
 	done
 }
