@@ -13,6 +13,7 @@ begin_alike() {
 	export LC_ALL=C.UTF-8 TERM=dumb
 	unset LANGUAGE LOCPATH COLUMNS LINES
 	forget_git
+	forget_make
 	! ignores_signals || begin_again "$@"
 }
 
@@ -22,6 +23,17 @@ forget_git() {
 	local -a names
 	mapfile -t names < <(git rev-parse --local-env-vars 2>/dev/null | grep -v '^GIT_CONFIG')
 	((${#names[@]} == 0)) || unset "${names[@]}"
+}
+
+# forget_make - what "make -C DIR check" hands on: an inner make would say which folder it enters, or count this run's jobs for
+# its own. The variables of that make's command line stay.
+forget_make() {
+	unset MFLAGS GNUMAKEFLAGS MAKELEVEL
+	if [[ ${MAKEFLAGS-} == *' -- '* ]]; then
+		MAKEFLAGS=" -- ${MAKEFLAGS#* -- }"
+	else
+		unset MAKEFLAGS
+	fi
 }
 
 # ignores_signals - asked of a child: this shell has its own ideas.

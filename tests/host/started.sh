@@ -86,5 +86,6 @@ run_started() {
 	try "started: in another locale" pass_started in_turkish
 	try "started: in 20 columns" pass_started in_20_columns
 	try "started: in a hook of git's" pass_started in_a_hook
+	try "started: by make in another folder" pass_started env MAKEFLAGS=w MAKELEVEL=1
 	try "started: in a checkout with a space in its path" in_a_path_with_a_space
 }

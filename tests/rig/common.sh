@@ -8,6 +8,8 @@ umask 022
 # Failures inside $(...) count too.
 shopt -s inherit_errexit
 
+# Else cd may go elsewhere, and prints where.
+unset CDPATH
 RIG_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # The cache lies outside the clone: a fresh clone must not have to build the guest root again.
 CACHE_DIR=${DONARD_CACHE:-${XDG_CACHE_HOME:-~/.cache}/donard}
