@@ -12,7 +12,7 @@ FAILED_ROWS=()
 
 failures_begin() {
 	rm -rf "$KEPT"
-	mkdir -p "$KEPT"
+	mkdir -p "$KEPT" || unsupported "no folder can be made at $KEPT"
 	printf '%s\n' "$OPT_RING $SEED $OPT_SOAK" >"$KEPT/ring"
 	# Not lost if this run is broken off.
 	[[ -z $OPT_FAILED ]] || printf '%s\n' "${FAILED_ROWS[@]}" >"$KEPT/before"

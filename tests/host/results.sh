@@ -13,7 +13,8 @@ results_begin() {
 	local place=${TMPDIR:-/tmp}
 	# make builds in it, and takes no path with a space.
 	[[ $place != *[[:space:]]* ]] || place=/tmp
-	LOGS=$(mktemp -d "$place/donard-check.XXXXXX")
+	# As root, without it: the run would work in "/".
+	LOGS=$(mktemp -d "$place/donard-check.XXXXXX") || unsupported "no folder can be made in '$place' (TMPDIR)"
 	failures_begin
 	trap results_clean_up EXIT
 	trap 'exit 130' INT

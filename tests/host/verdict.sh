@@ -381,6 +381,24 @@ unknown() {
 	((status == 2)) && [[ $out == "check: the suite '${1%%/*}' has no test '${1#*/}'" ]]
 }
 
+# cannot_run REGEX SUITE/NAME WORD... - "env WORD..." starts it: by its status, and a word about why.
+cannot_run() {
+	local status=0 out
+	out=$(env "${@:3}" "$REPO/tests/check" --only "$2" 2>&1) || status=$?
+	printf 'expected status 3, seen %d: %s\n' "$status" "$out"
+	((status == 3)) && grep -q "$1" <<<"$out"
+}
+
+# A git that says what it does of another user's checkout. A suite that does without git does not mind.
+# shellcheck disable=SC2031  # by other functions, for themselves
+git_must_read_the_checkout() {
+	mkdir -p "$LOGS/git"
+	printf '#!/bin/sh\necho "fatal: detected dubious ownership" >&2\nexit 128\n' >"$LOGS/git/git"
+	chmod +x "$LOGS/git/git"
+	cannot_run '^check: git does not read this checkout, and style needs it' style/'licence lines' "PATH=$LOGS/git:$PATH" &&
+		cannot_run 'no folder can be made' verdict/'what it may cause' "PATH=$LOGS/git:$PATH" TMPDIR=/nonexistent
+}
+
 unknown_are_refused() {
 	local name
 	for name in cli/frob 'copy/drive to bar' access/frob 'cli/lab: a job ends what it runs' unit/test_ perm/ 'cli/not --failed'; do
@@ -454,6 +472,9 @@ run_verdict() {
 	try "verdict: not where another test was asked for" no_unittests report/a 0
 	try "verdict: tests are known before anything boots" tests_are_known
 	try "verdict: others are refused" unknown_are_refused
+	try "verdict: nor does a run without a folder for its files begin" cannot_run "^check: no folder can be made in '/nonexistent'" \
+		verdict/'what it may cause' TMPDIR=/nonexistent
+	try "verdict: nor one of a checkout that git does not read" git_must_read_the_checkout
 	try "verdict: a suite that no row names is caught" an_unnamed_suite_is_caught
 	try "verdict: a folder calls for its suites" calls_for 'unit rdma seeds traffic' lib/rdma/session.c
 	try "verdict: the longest row counts" calls_for 'uapi folio bigbar' kernel/window.c
