@@ -37,6 +37,22 @@ judged_as() {
 	((status == 125)) && grep -qE -- "$regex" < <(said_last "$dir/said")
 }
 
+# could_not_build LAB-STATUS BUILDER-STATUS - what comes of a builder in the cache that fails.
+could_not_build() {
+	local dir status=0
+	dir=$(mktemp -d "$LOGS/left.XXXXXX")
+	# shellcheck disable=SC2016  # expanded in the lab's shell
+	DONARD_CACHE=$dir in_lab "$dir" "set -e; builder() { : >\"\$1\"; return $2; }"'
+		made=$(cached thing builder)
+		echo "made: $made"' >"$dir/said" 2>&1 || status=$?
+	printf 'expected %d, seen %d: %s\n' "$1" "$status" "$(<"$dir/said")"
+	((status == $1)) && [[ ! -e $dir/thing && -z $(compgen -G "$dir/thing.*") ]] && grep -q 'could not build thing in the cache' "$dir/said"
+}
+
+each_build_failure_is_the_labs() {
+	could_not_build 125 1 && could_not_build 125 2 && could_not_build 125 100 && could_not_build 3 3 && could_not_build 143 143
+}
+
 # bridge_ended_as REGEX SCRIPT - what is said of a bridge between guests that still run, or after them.
 bridge_ended_as() {
 	local regex=$1 dir status=0
@@ -202,6 +218,7 @@ run_lab() {
 	# shellcheck disable=SC2016  # the emulator's shell's
 	try "lab: an emulator that aborts at its start is told" emulator_ended_as \
 		'the emulator failed with status 134: its last words' 'echo its last words; kill -ABRT $$'
+	try "lab: what cannot be built has the lab's status" each_build_failure_is_the_labs
 	try "lab: a job ends what it runs" ends_what_it_runs
 	try "lab: a bridge that dies before its guests ends the run" bridge_ended_as \
 		'bridge ended before the guests, with status 3: the last of its words' "$GUEST_RUNS (sleep 1; exit 3) & DEVICE_PID=\$!; judge_guests"

@@ -90,10 +90,13 @@ forget_unused() {
 		-not -name '.lock*' -exec rm -rf --one-file-system {} +
 }
 
-# discard_build STATUS TMP NAME
+# discard_build STATUS TMP NAME - at the exit of its shell. A builder's own status (make's 2, the compiler's 1) is not the lab's:
+# but for a host that lacks something, and what a signal ended.
 discard_build() {
 	rm -rf --one-file-system -- "$2" "$2".*
-	(($1 == 0)) || say "could not build $3 in the cache $CACHE_DIR"
+	(($1 != 0)) || return 0
+	say "could not build $3 in the cache $CACHE_DIR"
+	(($1 == EX_UNSUPPORTED || $1 > 128)) || exit "$EX_LAB"
 }
 
 remove_tree() {
