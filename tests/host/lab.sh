@@ -129,13 +129,14 @@ stalled_boot_runs_again() {
 	((status == 125)) && (($(wc -l <"$dir/boots") == 3)) && in_lab "$dir" "emulators_fault 125 '$dir/said'"
 }
 
-# emulator_ended_as REGEX SHELL-LINE - an emulator that is that line, and at its end before the lab waits for it.
+# emulator_ended_as REGEX SHELL-LINE [SECONDS] - with these as its limit, an emulator that is that line, and at its end before the lab
+# waits for it.
 emulator_ended_as() {
 	local dir status=0
 	dir=$(mktemp -d "$LOGS/left.XXXXXX")
 	touch "$dir"/{console.log,verdict}
 	# shellcheck disable=SC2016  # expanded in the lab's shell
-	LINE=$2 in_lab "$dir" 'EMULATOR=(sh -c "$LINE") FLUSHES=()
+	LINE=$2 SECONDS_LEFT=${3:-600} in_lab "$dir" 'OPT_TIMEOUT=$SECONDS_LEFT EMULATOR=(sh -c "$LINE") FLUSHES=()
 		start_guest "$LAB_DIR"
 		await_boot "$LAB_DIR"
 		while kill -0 "${PID_OF[$LAB_DIR]}" 2>/dev/null; do sleep 0.1; done
@@ -218,6 +219,13 @@ run_lab() {
 	# shellcheck disable=SC2016  # the emulator's shell's
 	try "lab: an emulator that aborts at its start is told" emulator_ended_as \
 		'the emulator failed with status 134: its last words' 'echo its last words; kill -ABRT $$'
+	# shellcheck disable=SC2016  # the emulator's shell's
+	try "lab: so is one that is killed" emulator_ended_as 'the emulator was killed .SIGKILL.: most likely memory ran out' 'kill -KILL $$'
+	# shellcheck disable=SC2016  # the emulator's shell's
+	try "lab: and one that finds no room for its files" emulator_ended_as 'the file system of .* is full' 'kill -BUS $$'
+	try "lab: one that goes on for too long has no end" emulator_ended_as 'no end after 1 s' 'sleep 60' 1
+	# shellcheck disable=SC2016  # the emulator's shell's
+	try "lab: nor has one that does not heed that" emulator_ended_as 'no end after 1 s' 'trap "" TERM; while :; do sleep 1; done' 1
 	try "lab: what cannot be built has the lab's status" each_build_failure_is_the_labs
 	try "lab: a job ends what it runs" ends_what_it_runs
 	try "lab: a bridge that dies before its guests ends the run" bridge_ended_as \

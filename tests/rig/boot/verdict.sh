@@ -43,6 +43,14 @@ status_of() {
 	! grep -qx end "$1/verdict" || sed -n 's/^status //p' "$1/verdict"
 }
 
+# What a guest needs of its host.
+readonly TAKES="a guest takes some 2.5 GB with the files of its devices (which lie where TMPDIR says), a pair 5 GB"
+
+# timed_out DIR QEMU-STATUS - timeout(1) ends with 137 both where its SIGKILL was needed and where the emulator had one of another's.
+timed_out() {
+	(($2 == 124)) || { (($2 == 137)) && (($(silence "$1/started") >= OPT_TIMEOUT)); }
+}
+
 # judge DIR QEMU-STATUS - exits with 125 unless the guest went its whole way.
 judge() {
 	local dir=$1 status trouble early
@@ -60,8 +68,12 @@ judge() {
 		unsound "$dir" "the emulator lost an interrupt: silent for $SILENT_SECONDS s, all processors idle and open to interrupts"
 	elif [[ -n $trouble ]]; then
 		unsound "$dir" "the kernel complained: $trouble"
-	elif (($2 == 124 || $2 == 137)); then
+	elif timed_out "$dir" "$2"; then
 		unsound "$dir" "no end after $OPT_TIMEOUT s (--timeout)"
+	elif (($2 == 137)); then
+		unsound "$dir" "the emulator was killed (SIGKILL): most likely memory ran out, as dmesg says then; $TAKES"
+	elif (($2 == 135)); then
+		unsound "$dir" "the emulator failed (SIGBUS): most likely the file system of $LAB_DIR is full; $TAKES"
 	elif (($2 != 0)); then
 		unsound "$dir" "the emulator failed with status $2: $(tail -n 3 "$dir/qemu.log")"
 	elif [[ -z $status ]]; then
