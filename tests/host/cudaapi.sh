@@ -2,13 +2,6 @@
 # shellcheck shell=bash
 # lib/gpu/cuda.h and the lab's libcuda compared with the cuda.h of Debian's CUDA. Sourced by tests/check, never run.
 
-# The directory with a directory for each release that has the packaged header.
-cuda_headers_of_archive() {
-	# shellcheck disable=SC2016
-	bash -c 'set -euo pipefail; RIG_DIR=$1; . "$RIG_DIR/common.sh"; . "$RIG_DIR/make/apt.sh"
-		. "$RIG_DIR/make/cuda.sh"; cuda_headers' rig "$REPO/tests/rig"
-}
-
 # numbers_of FILE... - "NAME NUMBER" of each constant.
 numbers_of() {
 	sed -nE 's/^\s*(CU[A-Z0-9_]+) = ([0-9]+),.*/\1 \2/p; s/^#define (CU[A-Z0-9_]+)\s+\(\(CUresult\)([0-9]+)\)/\1 \2/p' "$@"
@@ -71,7 +64,7 @@ compare_cuda() {
 run_cudaapi() {
 	local release CUDA_HEADERS
 	progress "declarations of the CUDA driver API"
-	CUDA_HEADERS=$(cuda_headers_of_archive 2>"$LOGS/cuda-headers") || CUDA_HEADERS=
+	CUDA_HEADERS=$(in_rig cuda_headers 2>"$LOGS/cuda-headers") || CUDA_HEADERS=
 	for release in bookworm trixie; do
 		compare_cuda "build: cuda.h's numbers as CUDA in $release" "$release" same_numbers "$release" lib/gpu/cuda.h
 		compare_cuda "build: cuda.h's calls as CUDA in $release" "$release" same_prototypes "$release" lib/gpu/cuda.h

@@ -161,7 +161,7 @@ in_rig() {
 	bash -c 'set -euo pipefail
 		RIG_DIR=$1; shift
 		. "$RIG_DIR/common.sh"
-		for part in apt kernels debug root source cufile nvidia stage packages recipes; do . "$RIG_DIR/make/$part.sh"; done
+		for part in apt kernels debug root source cufile cuda nvidia stage packages recipes; do . "$RIG_DIR/make/$part.sh"; done
 		"$@"' rig "$REPO/tests/rig" "$@"
 }
 
