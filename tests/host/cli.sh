@@ -33,7 +33,7 @@ errors_are_data() {
 			cache serve --json --nvram p2pmem0 --backing /dev/nowhere --low 50 --high 40 &&
 		json_of 2 'it["error"].keys() == {"code", "message"}' copy --json a &&
 		json_of 2 'it["error"].keys() == {"code", "message"}' rdma serve dram --json --access x --once --clients 2 &&
-		json_of 2 'it["error"].keys() == {"code", "message"}' --json frob
+		json_of 2 'it["error"].keys() == {"code", "message"} and it["error"]["code"] == "usage"' --json frob
 }
 
 # tool/utf8.c makes every string of a model.

@@ -288,10 +288,6 @@ streams() {
 	[[ -z $("$BUILD/donard-cli" copy 2>/dev/null) ]] && [[ -z $("$BUILD/donard-cli" help 2>&1 >/dev/null) ]]
 }
 
-json_of_no_command() {
-	[[ $("$BUILD/donard-cli" bogus --json 2>/dev/null) == *'"code":"usage"'* ]]
-}
-
 without_perftest() {
 	local status=0 out
 	out=$(PATH=/nonexistent "$BUILD/donard-cli" bench rdma ::1 --perftest 2>&1) || status=$?
@@ -345,17 +341,14 @@ run_cli() {
 	try "cli: help of a command" cli_exits 0 '--allow-bounce' help copy
 	try "cli: --help" cli_exits 0 '--allow-bounce' copy --help
 	try "cli: no command" cli_exits 2 'a command is missing'
-	try "cli: unknown command" cli_exits 2 'frobnicate' frobnicate
 	try "cli: no prefixes of commands" cli_exits 2 'lis' lis
 	try "cli: unknown option" cli_exits 2 'no-such' list --no-such
 	try "cli: no prefixes of options" cli_exits 2 'js' list --js
-	try "cli: missing argument" cli_exits 2 'missing' copy
 	try "cli: bad size" cli_exits 2 'not a size' copy --size 5Q a b
 	try "cli: half a command" cli_exits 2 "'rdma serv' is no command" rdma serv
 	try "cli: half a command lists the other half" cli_exits 2 'region remove' region
 	try "cli: help of half a command" cli_exits 0 'rdma serve' help rdma
 	try "cli: half a command, --help" cli_exits 0 'region remove' region --help
-	try "cli: unknown command, JSON" json_of_no_command
 	try "cli: nearly a region" cli_exits 2 'no such region.*\./p2pmemX' copy /dev/null p2pmemX
 	try "cli: rdma, unknown access" cli_exits 2 'none of read, write, both' rdma serve dram --access all
 	try "cli: rdma, unknown direction" cli_exits 2 'none of write, read' rdma bw 127.0.0.1 --direction up
