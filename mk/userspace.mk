@@ -128,20 +128,20 @@ $(BUILD)/donard-stat: bench/donard-stat
 	@mkdir -p $(@D)
 	ln -sf "$(CURDIR)/$<" $@
 
-# A text that depends on PREFIX or LIBDIR, which are no files: made each time, and put in place where it differs.
-where_it_differs = cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+# A text that depends on PREFIX or LIBDIR, which are no files: made each time, and put in place where it differs. Another make may
+# do the same beside this one: each has a name of its own, in one shell.
+new = $@.$$$$.new
+where_it_differs = { cmp -s $(new) $@ && rm $(new) || mv $(new) $@; }
 define fill_in
 @mkdir -p $(@D)
 @sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@BIN@|$(BINDIR)|' \
-	-e 's|@VERSION@|$(VERSION)|' $< >$@.new
-@$(where_it_differs)
+	-e 's|@VERSION@|$(VERSION)|' $< >$(new) && $(where_it_differs)
 endef
 
 # What depends on it is linked again.
 $(BUILD)/rpath: FORCE
 	@mkdir -p $(@D)
-	@echo $(RPATH) $(if $(NBD_PLUGIN),$(NBD_RPATH)) >$@.new
-	@$(where_it_differs)
+	@echo $(RPATH) $(if $(NBD_PLUGIN),$(NBD_RPATH)) >$(new) && $(where_it_differs)
 
 $(BUILD)/libdonard.pc: lib/libdonard.pc.in FORCE
 	$(fill_in)
