@@ -111,7 +111,7 @@ $(UNIT_PROGS): %: %.o $(UNIT_HELP) $(BUILD)/libdonard.a
 .SECONDARY: $(addsuffix .o,$(UNIT_PROGS))
 
 unit: $(UNIT_PROGS)
-	@for t in $(UNIT_PROGS); do $(UNIT_RUNNER) $$t || exit 1; done
+	@status=0; for t in $(UNIT_PROGS); do $(UNIT_RUNNER) $$t || status=1; done; exit $$status
 
 # A debug build, too: no test uses a freed handle, and test_handles sees those found that do.
 unit-asan:
