@@ -49,6 +49,22 @@ could_not_build() {
 	((status == $1)) && [[ ! -e $dir/thing && -z $(compgen -G "$dir/thing.*") ]] && grep -q 'could not build thing in the cache' "$dir/said"
 }
 
+# What has the lock is let go when the lab has said that it waits.
+a_wait_is_told() {
+	local dir
+	dir=$(mktemp -d "$LOGS/left.XXXXXX")
+	# shellcheck disable=SC2016  # expanded in the lab's shell
+	DONARD_CACHE=$dir in_lab "$dir" 'builder() { : >"$1"; }
+		exec 7>"$LAB_DIR/.lock"
+		flock 7
+		(exec 7>&-; cached thing builder 2>"$LAB_DIR/said") &
+		for _ in {1..600}; do [[ ! -s $LAB_DIR/said ]] || break; sleep 0.1; done
+		exec 7>&-
+		wait "$!"'
+	cat "$dir/said"
+	[[ -e $dir/thing ]] && grep -q 'another run builds something in the cache .*; waiting for it' "$dir/said"
+}
+
 each_build_failure_is_the_labs() {
 	could_not_build 125 1 && could_not_build 125 2 && could_not_build 125 100 && could_not_build 3 3 && could_not_build 143 143
 }
@@ -225,6 +241,7 @@ run_lab() {
 	# shellcheck disable=SC2016  # the emulator's shell's
 	try "lab: nor has one that does not heed that" emulator_ended_as 'no end after 1 s' 'trap "" TERM; while :; do sleep 1; done' 1
 	try "lab: what cannot be built has the lab's status" each_build_failure_is_the_labs
+	try "lab: who waits for another run says so" a_wait_is_told
 	try "lab: a job ends what it runs" ends_what_it_runs
 	try "lab: a bridge that dies before its guests ends the run" bridge_ended_as \
 		'bridge ended before the guests, with status 3: the last of its words' "$GUEST_RUNS (sleep 1; exit 3) & DEVICE_PID=\$!; judge_guests"

@@ -72,7 +72,7 @@ cached() {
 		mkdir -p "$(dirname "$dest")"
 		# No "||" after this: it would switch set -e off inside the builder.
 		(
-			flock 9
+			wait_for_lock 9 "another run builds something in the cache $CACHE_DIR"
 			[[ ! -e $dest ]] || exit 0
 			tmp=$dest.tmp.$BASHPID
 			trap 'discard_build "$?" "$tmp" "$name"' EXIT
@@ -82,6 +82,11 @@ cached() {
 		) 9>"$CACHE_DIR/${CACHE_LOCK:-.lock}"
 	fi
 	printf '%s\n' "$dest"
+}
+
+# wait_for_lock DESCRIPTOR WHAT-HAS-IT - that may be long, or forever if it was stopped: nobody should have to guess.
+wait_for_lock() {
+	flock -n "$1" || { say "$2; waiting for it"; flock "$1"; }
 }
 
 # forget_unused - what no run has used for two weeks, and the debris of runs that were killed.

@@ -70,7 +70,7 @@ end_run() {
 # after another. The turn is a lock that descriptor 8 of this shell alone has.
 take_turn() {
 	exec 8>"$CACHE_DIR/.lock-boot"
-	flock 8
+	wait_for_lock 8 "another run boots a guest"
 }
 
 end_turn() {
