@@ -78,6 +78,8 @@ cached() {
 			trap 'discard_build "$?" "$tmp" "$name"' EXIT
 			forget_unused
 			"$builder" "$tmp" "$@" >&2
+			# The name may outlive a crash of the host that the bytes do not: an image would be empty for good.
+			[[ -d $tmp ]] || sync -- "$tmp"
 			mv -T -- "$tmp" "$dest"
 		) 9>"$CACHE_DIR/${CACHE_LOCK:-.lock}"
 	fi
