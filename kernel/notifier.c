@@ -30,10 +30,13 @@ static void foreign_unbinding(struct pci_dev *pdev)
 	p2pmem_forget_lenders(pdev);
 }
 
-/* A driver is about to take the function @data, which may lie on a quarantined range. */
+/*
+ * A driver is about to take the function @data, which may lie on a quarantined range.  It may
+ * be the region's own function, which works again.
+ */
 static void fence_off(struct p2pmem_region *r, void *data)
 {
-	if (READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED && r->pdev != data)
+	if (READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED)
 		p2pmem_quarantine_fence(r, data);
 }
 

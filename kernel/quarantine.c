@@ -12,7 +12,8 @@
  * When a new card does not fit into what is left, the PCI core may move the
  * window and drop all that is in it, p2pmem's resource too (release_child_resources,
  * drivers/pci/setup-bus.c).  So there is a second fence: a function whose BAR came
- * to lie on a quarantined range gets no driver until the quarantine is over.
+ * to lie on a quarantined range gets no driver until the quarantine is over.  Nor
+ * does the region's own function if it works again: importers still reach its memory.
  */
 #include <linux/ioport.h>
 #include <linux/pci.h>

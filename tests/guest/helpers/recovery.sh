@@ -145,8 +145,8 @@ rescan_gpu() {
 	within 20 gpu_is_back
 }
 
-# The function does not work any more: whoever waits is told, and a pin keeps the memory out of other hands.
-function_is_lost() {
+# lose_function CALLS PARAMETER=VALUE... - it does not work any more: whoever waits is told, and a pin keeps the memory.
+lose_function() {
 	local calls=$1
 	shift
 	at_end "gpu_is_back && region_exists p2pmem0 || rescan_gpu"
@@ -163,8 +163,31 @@ function_is_lost() {
 	touch_ends 135
 	within 20 is_quarantined
 	matches holders "$HOLDER holder" "$(attr p2pmem0 holders)"
+}
+
+function_is_lost() {
+	lose_function "$@"
 	let_go
 	bring_back
+}
+
+bind_gpu() {
+	echo p2pmem >"/sys/bus/pci/devices/$LAB_GPU_BDF/driver_override"
+	echo "$LAB_GPU_BDF" >/sys/bus/pci/drivers/p2pmem/bind
+}
+
+# A pin keeps the memory out of other hands: the function may work again, and its driver has left.
+lost_function_gets_no_driver() {
+	lose_function "$@"
+	in_background unbind_gpu
+	event_succeeds
+	exits 1 'Invalid argument' bind_gpu
+	matches "the log" "$LAB_GPU_BDF: BAR2 lies on memory that p2pmem0 keeps in quarantine" "$(dmesg)"
+	is_quarantined || fail "the region has left its quarantine"
+	let_go
+	within 20 removal_is_logged
+	rescan_gpu
+	copy_again
 }
 
 resets_are() {
@@ -197,6 +220,7 @@ recovery_tests() {
 	fi
 	lt "failed recovery, not fatal" recovered_without_reset "normal failed" vote=$VOTE_NO_HANDLERS
 	lt "failed recovery, fatal" function_is_lost "frozen reset failed" fatal=Y
+	lt "failed recovery, no driver while quarantined" lost_function_gets_no_driver "frozen reset failed" fatal=Y
 	lt "failed recovery, fatal, of others" others_fail
 	lt "touched while nothing answers" touched_before_anybody_knows
 	! can suspend || lt "suspended" touched_in_recovery "prepare reset complete" sleep=Y
