@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * PMRCAP of an NVMe controller (Base Specification 2.0, 3.1.4.20): where its PMR lies, and how
- * long the controller may take to make it ready.
+ * PMRCAP of an NVMe controller (Base Specification 2.0, 3.1.4.20): where its PMR lies, how
+ * long the controller may take to make it ready, and what makes writes to it persistent.
  *
  * Pure logic, as alloc.h.
  */
@@ -61,6 +61,20 @@ static inline __u32 p2pmem_pmr_timeout_ms(__u32 cap)
 	__u32 units = cap >> 16 & 0xff;
 
 	return (units ? units : 1) * (cap >> 8 & 3 ? 60000 : 500);
+}
+
+enum p2pmem_pmr_barrier {
+	P2PMEM_PMR_NO_BARRIER,	/* none is named, or only reserved bits are set */
+	P2PMEM_PMR_READ_MEMORY,	/* any read from the PMR */
+	P2PMEM_PMR_READ_STATUS,	/* a read of PMRSTS */
+};
+
+/* PMRCAP.PMRWBM: the read after which all earlier writes are persistent. */
+static inline enum p2pmem_pmr_barrier p2pmem_pmr_barrier(__u32 cap)
+{
+	if (cap >> 11 & 1)
+		return P2PMEM_PMR_READ_STATUS;
+	return cap >> 10 & 1 ? P2PMEM_PMR_READ_MEMORY : P2PMEM_PMR_NO_BARRIER;
 }
 
 #endif

@@ -4,7 +4,6 @@
  * enables it.  The nvme driver stays bound.  A reset of the function or of the subsystem
  * clears PMRCTL silently, and forgot() detects that.
  */
-#include <linux/bitfield.h>
 #include <linux/delay.h>
 #include <linux/slab.h>
 
@@ -168,9 +167,10 @@ static int pmr_vet(struct pci_dev *pdev, struct pmr *pmr,
 			      pci_name(pdev));
 		return -EOPNOTSUPP;
 	}
-	if (req->page_type == P2PMEM_PAGES_PMEM && !FIELD_GET(NVME_PMRCAP_PMRWBM, pmr->cap)) {
-		p2pmem_reason(req->reason, "the PMR of %s names no barrier (PMRCAP.PMRWBM is 0), and a pmem device needs one: use another drive, or page type generic",
-			      pci_name(pdev));
+	/* Programs would take a SYNC for durable that is not. */
+	if (p2pmem_pmr_barrier(pmr->cap) == P2PMEM_PMR_NO_BARRIER) {
+		p2pmem_reason(req->reason, "the PMR of %s names no barrier that makes writes persistent (PMRCAP is %#x, without bits 10 and 11): the drive is at fault, and this memory cannot be offered",
+			      pci_name(pdev), pmr->cap);
 		return -EOPNOTSUPP;
 	}
 	return pmr_place(pdev, pmr, req, place);
@@ -260,16 +260,13 @@ static int pmr_ready(struct p2pmem_region *r)
 	return state;
 }
 
-/*
- * PMRCAP.PMRWBM: bit 1, a read of PMRSTS ensures that earlier writes are
- * persistent; bit 0, any read from the PMR does (3.1.4.21).
- */
+/* The read that PMRCAP.PMRWBM names makes earlier writes persistent; PMRSTS says if it failed. */
 static int pmr_commit(struct p2pmem_region *r)
 {
 	struct pmr *pmr = r->provider_data;
 	u32 status;
 
-	if (!(FIELD_GET(NVME_PMRCAP_PMRWBM, pmr->cap) & 2))
+	if (p2pmem_pmr_barrier(pmr->cap) == P2PMEM_PMR_READ_MEMORY)
 		READ_ONCE(*(u64 *)r->backing.kaddr);
 	status = readl(pmr->regs + NVME_PMRSTS);	/* all ones: it is gone */
 	if (!(status & NVME_PMRSTS_NRDY) && is_sound(status))

@@ -216,8 +216,9 @@ struct p2pmem_claim {
  * @length: bytes
  *
  * The call waits for the CPU's own stores and then runs the device's barrier: for
- * a PMR the read that PMRCAP.PMRWBM names (NVMe Base 2.0, 3.1.4.21), for other kinds
- * a read from the BAR.  EOPNOTSUPP for P2PMEM_SYNC_DURABLE on volatile memory;
+ * a PMR the read that PMRCAP.PMRWBM names (NVMe Base 2.0, 3.1.4.21; REGION_ADD refuses
+ * a PMR that names none), for other kinds a read from the BAR.
+ * EOPNOTSUPP for P2PMEM_SYNC_DURABLE on volatile memory;
  * EIO if the device was reset since the last SYNC.
  */
 struct p2pmem_sync {

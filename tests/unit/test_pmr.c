@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where a PMR may lie, and how long it may take to be ready, by its capabilities. */
+/* Where a PMR may lie, how long it may take to be ready, and what its barrier is, by its capabilities. */
 #include "unit.h"
 #include "../../kernel/pmr.h"
 
@@ -69,11 +69,25 @@ static void times(void **state)
 	assert_int_equal(p2pmem_pmr_timeout_ms(0xff00fcff), 500);
 }
 
+/* Bits 13:10, of which the upper two are reserved; nothing beside them names a barrier. */
+static void barriers(void **state)
+{
+	static const enum p2pmem_pmr_barrier want[] = {
+		P2PMEM_PMR_NO_BARRIER, P2PMEM_PMR_READ_MEMORY, P2PMEM_PMR_READ_STATUS, P2PMEM_PMR_READ_STATUS,
+	};
+
+	(void)state;
+	for (unsigned int bits = 0; bits < 16; bits++) {
+		assert_int_equal(p2pmem_pmr_barrier(bits << 10), want[bits & 3]);
+		assert_int_equal(p2pmem_pmr_barrier(0xffffc3ff | bits << 10), want[bits & 3]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bars), cmocka_unit_test(registers_are_no_memory), cmocka_unit_test(parts),
-		cmocka_unit_test(times),
+		cmocka_unit_test(times), cmocka_unit_test(barriers),
 	};
 
 	return cmocka_run_group_tests_name("pmr", tests, NULL, NULL);
