@@ -230,8 +230,9 @@ static long ioc_sync(void *object, void *arg)
 	struct p2pmem_file *f = object;
 	struct p2pmem_region *r = f->region;
 	struct p2pmem_sync *s = arg;
+	int ret, ready;
+	bool was_reset;
 	u64 resets;
-	int ret;
 
 	if (s->flags & ~P2PMEM_SYNC_DURABLE)
 		return -EINVAL;
@@ -245,17 +246,21 @@ static long ioc_sync(void *object, void *arg)
 	ret = p2pmem_flush(r);
 	p2pmem_revalidate(r);
 	resets = atomic64_read(&r->resets);
-	/* If two callers race, both may report the reset; that is better than neither. */
-	if (resets != READ_ONCE(f->resets_seen))
-		ret = -EIO;
-	WRITE_ONCE(f->resets_seen, resets);
+	was_reset = resets != READ_ONCE(f->resets_seen);
 	p2pmem_leave(r);
 	/*
-	 * On success the flush has shown that the device is ready and was not reset, and
-	 * asking again would be a second barrier.  Otherwise wait until the device is
-	 * ready, so that what the caller writes next is not lost.
+	 * The flush has shown that the device is ready and was not reset, and asking again
+	 * would be a second barrier.
 	 */
-	return ret ? p2pmem_await_ready(r) ?: ret : 0;
+	if (!ret && !was_reset)
+		return 0;
+	/* What the caller writes next must not be lost. */
+	ready = p2pmem_await_ready(r);
+	if (ready == -EINTR)
+		return ready;	/* killed: others who have the file are still to be told */
+	/* If two callers race, both may report the reset; that is better than neither. */
+	WRITE_ONCE(f->resets_seen, resets);
+	return ready ?: -EIO;
 }
 
 static long ioc_probe(void *object, void *arg)

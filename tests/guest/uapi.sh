@@ -58,7 +58,7 @@ pmr_is_not_ready_yet() {
 	local answer=/sys/module/answer
 	at_end "[[ ! -d $answer ]] || rmmod answer"
 	UNREADY="insmod /opt/donard/modules/answer.ko symbol=pmr_ready value=0" READY="rmmod answer" \
-		CALLS=$answer/parameters/calls unready
+		LOSE="poke $LAB_BETA_BDF 0xe04 0" CALLS=$answer/parameters/calls unready
 	within 10 region_is_free p2pmem2
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * unready - memory that is enabled and not ready yet: the PMR of p2pmem2 says so from the command UNREADY to the command
- * READY (uapi.sh), and CALLS is the file that says how often it was asked. Who must know waits, and can be killed; nobody
- * waits for who waits, neither in mmap() nor at a page fault, which come with mmap_lock. Needs root. LIBS: -lpthread
+ * READY (uapi.sh), CALLS is the file that says how often it was asked, and LOSE resets the memory. Who must know waits, and
+ * can be killed; nobody waits for who waits, neither in mmap() nor at a page fault, which come with mmap_lock. Needs root.
+ * LIBS: -lpthread
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -60,13 +61,24 @@ static void maps(int fd)
 	CHECK(!answered);
 }
 
-static void opener_is_killed(void)
+static void opens(int fd)
+{
+	(void)fd;
+	open_region(persistent_region);
+}
+
+static void syncs(int fd)
+{
+	sync_range(fd, P2PMEM_SYNC_DURABLE, 0, 0);
+}
+
+static void is_killed(void (*call)(int fd), int fd)
 {
 	int status;
 	pid_t child = fork();
 
 	if (!child) {
-		open_region(persistent_region);
+		call(fd);
 		_exit(0);
 	}
 	somebody_waits();
@@ -75,18 +87,31 @@ static void opener_is_killed(void)
 	CHECK(WIFSIGNALED(status));
 }
 
+/* It has told nobody of the reset, so who shares the open file is told. */
+static void reset_is_told_to_others(int fd)
+{
+	WORKS(sync_range(fd, P2PMEM_SYNC_DURABLE, 0, 0));
+	run("LOSE");
+	run("UNREADY");
+	is_killed(syncs, fd);
+	run("READY");
+	FAILS(EIO, sync_range(fd, P2PMEM_SYNC_DURABLE, 0, 0));
+	WORKS(sync_range(fd, P2PMEM_SYNC_DURABLE, 0, 0));
+}
+
 int main(void)
 {
 	int fd = open_region(persistent_region);
 	pthread_t thread;
 
 	run("UNREADY");
-	opener_is_killed();
+	is_killed(opens, fd);
 	CHECK(!pthread_create(&thread, NULL, claims, &fd));
 	somebody_waits();
 	maps(fd);
 	run("READY");
 	CHECK(!pthread_join(thread, NULL));
 	CHECK(answered);
+	reset_is_told_to_others(fd);
 	return 0;
 }
