@@ -212,8 +212,6 @@ static struct dma_buf *publish(struct p2pmem_export *x,
 	lockdep_assert_held(&r->exports_lock);
 	lockdep_assert_held(&r->gate);
 	x->bus_offset = p2pmem_bus_address(r) - r->backing.phys;
-	x->revocable = p2pmem_file_lend(x->file->private_data, x->file_first,
-					req->length >> PAGE_SHIFT);
 	info.ops = &export_ops;
 	info.exp_name = dev_name(&r->dev);	/* the open file keeps it */
 	info.size = req->length;
@@ -222,6 +220,9 @@ static struct dma_buf *publish(struct p2pmem_export *x,
 	dmabuf = dma_buf_export(&info);
 	if (IS_ERR(dmabuf))
 		return dmabuf;
+	/* Nobody can attach yet: the dma-buf has no descriptor. */
+	x->revocable = p2pmem_file_lend(x->file->private_data, x->file_first,
+					req->length >> PAGE_SHIFT);
 	x->dmabuf = dmabuf;
 	x->told_epoch = atomic64_read(&r->import_epoch);
 	x->resets_seen = atomic64_read(&r->resets);
@@ -267,12 +268,16 @@ static struct dma_buf *export_range(struct p2pmem_file *f,
 	return dmabuf;
 }
 
-/* Returns a descriptor, which owns the dma-buf. */
+/*
+ * Returns a descriptor, which owns the dma-buf.  The descriptor is reserved first, because
+ * an export changes what the file may pin later (p2pmem_file_lend()), and so must not fail.
+ */
 long p2pmem_dmabuf_export(struct p2pmem_file *f,
 			  const struct p2pmem_export_dmabuf *req)
 {
 	struct dma_buf *dmabuf;
 	long ret;
+	int fd;
 
 	ret = check_request(f, req);
 	if (ret)
@@ -281,13 +286,16 @@ long p2pmem_dmabuf_export(struct p2pmem_file *f,
 				  req->length >> PAGE_SHIFT);
 	if (ret)
 		return ret;
+	fd = get_unused_fd_flags(req->fd_flags & O_CLOEXEC);
+	if (fd < 0)
+		return fd;
 	dmabuf = export_range(f, req);
-	if (IS_ERR(dmabuf))
+	if (IS_ERR(dmabuf)) {
+		put_unused_fd(fd);
 		return PTR_ERR(dmabuf);
-	ret = dma_buf_fd(dmabuf, req->fd_flags & O_CLOEXEC);
-	if (ret < 0)
-		dma_buf_put(dmabuf);
-	return ret;
+	}
+	fd_install(fd, dmabuf->file);
+	return fd;
 }
 
 /* Exported memory stays where it is for as long as the dma-buf lives. */

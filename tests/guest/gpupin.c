@@ -242,6 +242,27 @@ static void freed_is_gone(void)
 	has_nothing(&p, BYTES);
 }
 
+/* A dma-buf that was never made shows nothing, so its place may have other memory. */
+static void freed_after_a_failed_export(void)
+{
+	struct pinned p = pinned_anew(BYTES);
+	struct p2pmem_export_dmabuf x = {
+		.size = sizeof(x), .length = BYTES, .fd_flags = O_RDWR | O_CLOEXEC,
+	};
+	struct rlimit limit;
+
+	WORKS(getrlimit(RLIMIT_NOFILE, &limit));
+	WORKS(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 0, limit.rlim_max }));
+	FAILS(EMFILE, ioctl(p.fd, P2PMEM_IOC_EXPORT_DMABUF, &x));
+	WORKS(setrlimit(RLIMIT_NOFILE, &limit));
+	gpu_free(p.gpu, p.va);
+	has_nothing(&p, BYTES);
+	p.va = gpu_alloc(p.gpu, BYTES);
+	PINS(pin(p.fd, p.va, BYTES, 0));
+	fill(p.map, BYTES, PATTERN);
+	CHECK(gpu_has(p.gpu, p.va, BYTES, PATTERN));
+}
+
 /* The GPU's driver is asked again and again, and so comes to it with a pin at each stage. */
 static void *frees(void *arg)
 {
@@ -406,6 +427,7 @@ static const struct named_test tests[] = {
 	{ "drive", drive },
 	{ "outlives-its-allocation", outlives_its_allocation },
 	{ "freed-is-gone", freed_is_gone },
+	{ "freed-after-a-failed-export", freed_after_a_failed_export },
 	{ "freed-at-any-moment", freed_at_any_moment },
 	{ "freed-under-reads", freed_under_reads },
 	{ "reads-until-killed", reads_until_killed },

@@ -457,6 +457,7 @@ revocable_pins() {
 	done
 	t "callback, $type: a drive reads and writes it" pins drive "$LAB_BETA"
 	t "callback, $type: what is freed is gone" pins freed-is-gone
+	t "callback, $type: freed after a failed export" pins freed-after-a-failed-export
 	t "callback, $type: freed at any moment" pins freed-at-any-moment
 	t "callback, $type: freed while it is pinned" revoked_in get
 	t "callback, $type: freed while it is put" revoked_in put
