@@ -27,6 +27,8 @@
 
 #define DRAIN_INTERVAL_MIN	msecs_to_jiffies(5)
 #define DRAIN_INTERVAL_MAX	msecs_to_jiffies(250)
+/* Not above SURPRISE_GRACE.  An unplug holds up others, who should soon see for whom. */
+#define DRAIN_FIRST_REPORT	(2 * HZ)
 #define DRAIN_REPORT_INTERVAL	(10 * HZ)
 /* How much is looked at before those who close files get alloc_lock. */
 #define SLICE_GRANULES		(1ULL << 15)
@@ -132,15 +134,14 @@ static void drop_pages(struct p2pmem_region *r)
 /*
  * The device is gone and somebody does not let go, but the driver need not wait for that.
  * If only mappings of dma-bufs are left, the pages go now, because such mappings name
- * addresses and no struct page.  If they are P2PDMA pages, the driver core waits until
- * they are gone.  If P2PDMA pages are still referred to, this does nothing yet, since such
- * references cannot last long.
+ * addresses and no struct page.  P2PDMA pages that are still referred to are waited for,
+ * because the driver core would wait for them as well.  A request that stalls (userfaultfd,
+ * FUSE) holds them until its process is killed.
  */
 static void quarantine(struct p2pmem_region *r, bool pages_idle)
 {
 	if (!pages_idle && r->backing.type == P2PMEM_PAGES_P2PDMA)
 		return;
-	report_holders(r);
 	if (pages_idle)
 		drop_pages(r);
 	p2pmem_quarantine_enter(r);
@@ -158,7 +159,7 @@ static bool pages_are_idle(struct p2pmem_region *r)
 
 static void drain(struct p2pmem_region *r)
 {
-	unsigned long present = jiffies, reported = jiffies;
+	unsigned long present = jiffies, report_at = jiffies + DRAIN_FIRST_REPORT;
 	long nap = DRAIN_INTERVAL_MIN;
 
 	for (;;) {
@@ -170,6 +171,10 @@ static void drain(struct p2pmem_region *r)
 			return;
 		if (!device_vanished(r) || device_resets(r))
 			present = jiffies;
+		if (time_after(jiffies, report_at)) {	/* at the latest before the quarantine */
+			report_holders(r);
+			report_at = jiffies + DRAIN_REPORT_INTERVAL;
+		}
 		if (r->state == P2PMEM_STATE_DRAINING &&
 		    time_after(jiffies, present + grace(r)))
 			quarantine(r, pages_idle);
@@ -180,10 +185,6 @@ static void drain(struct p2pmem_region *r)
 		 */
 		if (r->state == P2PMEM_STATE_QUARANTINED && has_failed(r))
 			p2pmem_pins_give(r);
-		if (time_after(jiffies, reported + DRAIN_REPORT_INTERVAL)) {
-			report_holders(r);
-			reported = jiffies;
-		}
 		schedule_timeout_idle(nap);
 		nap = min(nap * 2, (long)DRAIN_INTERVAL_MAX);
 	}

@@ -10,8 +10,8 @@
  * in flight a moment.
  *
  * The guard, a device resource of the function, waits for what is held longer.  The core
- * releases it after .remove and before anybody else can have the function, and holds no
- * lock but the function's own.  The memory is there until then: .remove stops the
+ * releases it after .remove and before anybody else can have the function.  It holds the
+ * function's own lock, and in a hot-unplug that of all PCI hotplug.  The memory is there until then: .remove stops the
  * controller, but takes away neither its power nor its BARs.  Resources are released in
  * reverse order, and the guard becomes the last one whenever a region is added.  So its
  * wait precedes the end of a P2PDMA pool that the region is a part of.

@@ -283,6 +283,28 @@ others_go_on_beside_pmr() {
 	copy_again
 }
 
+holders_are_logged() {
+	grep -q 'removal waits for these holders' < <(dmesg)
+}
+
+# The PCI core unplugs with the lock of all plug events held: so others wait, too, and the log says soon for whom.
+rescan_waits_behind_unplug() {
+	dmesg -C
+	hold vmsplice
+	in_background labctl unplug gpu
+	event_waits "$HOLDER holder [0-9]+ [1-9]"
+	echo 1 >/sys/bus/pci/rescan &
+	RESCAN=$!
+	within 8 holders_are_logged
+	! ended "$RESCAN" || fail "the rescan did not wait for the unplug"
+	let_go
+	event_succeeds
+	within 20 ended "$RESCAN"
+	within 10 region_gone p2pmem0
+	plug_gpu
+	copy_again
+}
+
 # A drive that no driver runs has no memory to offer, and being asked must not keep the next driver away.
 driverless_drive() {
 	local beta=$LAB_BETA_BDF
@@ -731,6 +753,7 @@ else
 	lt "nvme unbind under its PMR" drive_unbound "$LAB_BETA_BDF" p2pmem2 nvme-pmr
 	lt "others bind beside a pinned BAR" others_go_on_beside_gpu
 	lt "others bind beside a pinned PMR" others_go_on_beside_pmr
+	lt "a rescan waits behind an unplug" rescan_waits_behind_unplug
 	lt "death with reads in flight" killed_in_flight
 	core lt "interrupted removal" interrupted_removal
 	core lt "told of a removal" told_of_removal
