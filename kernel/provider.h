@@ -20,7 +20,7 @@ struct p2pmem_region_add;
  * @borrowed: the function's driver has made struct pages for it, which are used without
  *	being taken out of that driver's pool
  * @kaddr: not NULL if the memory was allocated from a P2PDMA pool that another driver
- *	owns; pool_free() gives it back
+ *	owns; pci_free_p2pmem() gives it back
  */
 struct p2pmem_place {
 	unsigned int bar;

@@ -51,7 +51,8 @@
  *   EHOSTUNREACH  there is no route, and the caller did not ask for page type generic
  *
  * A call that fails changes nothing, except that the file keeps memory which a failing mmap(),
- * write(), export or ring's buffer took for it, until it is closed.
+ * write(), copy, export or ring's buffer, or a failing read() of a persistent region, took for
+ * it, until it is closed.
  *
  * If the kernel refuses a dma-buf to an importer, the importer gets EOPNOTSUPP (it is
  * not a PCI function, or needs struct pages), EHOSTUNREACH (no route), ERANGE (its
@@ -179,7 +180,7 @@ struct p2pmem_status {
 /**
  * struct p2pmem_claim - own a given range of a region
  * @size: in: sizeof(struct p2pmem_claim)
- * @flags: P2PMEM_CLAIM_*
+ * @flags: must be zero
  * @region_offset: where in the region; multiple of granule_bytes
  * @length: bytes; multiple of granule_bytes, > 0
  * @file_offset: where the range appears in this open file, for mmap
