@@ -23,7 +23,7 @@ void __iomem *p2pmem_nvme_map(struct pci_dev *pdev, char *reason)
 	if (!pdev->dev.driver || strcmp(pdev->dev.driver->name, "nvme")) {
 		p2pmem_reason(reason, "%s is not driven by the nvme driver: bind it first",
 			      pci_name(pdev));
-		return IOMEM_ERR_PTR(-EINVAL);
+		return IOMEM_ERR_PTR(-EBUSY);
 	}
 	if (pci_resource_len(pdev, 0) < NVME_REGS_BYTES) {
 		p2pmem_reason(reason, "BAR0 of %s is too small", pci_name(pdev));

@@ -28,12 +28,15 @@
  *   EFAULT      a pointer is bad
  *   EPERM       CAP_SYS_RAWIO is missing, or the kernel is locked down
  *   ENODEV      the region or PCI function does not exist, or is going away
- *   EBUSY       the range (persistent: file offset) or the region has a holder
+ *   EBUSY       the range (persistent: file offset) or the region has a holder; REGION_ADD
+ *               and NVME_MEMORY: the function has another driver than the kind needs, or
+ *               none, or its memory is in use in a way that excludes this one (reason)
  *   ENOSPC      a volatile region does not have that much free memory
  *   ENXIO       the range lies outside the region or the dma-buf, or the file owns
  *               nothing there; in a region whose only memory is what files pin
  *               (gpu-nvidia): nothing is pinned there
- *   EOPNOTSUPP  this provider, page type or kernel cannot do it
+ *   EOPNOTSUPP  this provider, page type or kernel cannot do it; REGION_ADD of gpu-nvidia:
+ *               the function does not have a driver with NVIDIA's peer-to-peer interface
  *   EEXIST      the memory is offered as a region already
  *   EUCLEAN     the kernel once failed to make struct pages for the memory, and did
  *               not clean up: it cannot be offered until the next boot

@@ -311,6 +311,7 @@ driverless_drive() {
 	at_end "restore_regions $beta"
 	unbind_nvme "$beta"
 	exits 1 'nvme' donard-cli region add --kind nvme-pmr --device "$beta"
+	equal "code" busy "$({ donard-cli region add --kind nvme-pmr --device "$beta" --json || true; } | jq -r .error.code)"
 	bind_nvme "$beta" || fail "the nvme driver does not take the drive: $(dmesg | tail -n 3)"
 	restore_regions "$beta"
 	copy_again
