@@ -59,6 +59,8 @@ static void drop_base_references(struct p2pmem_backing *b)
 	unsigned long pfn = PHYS_PFN(b->phys);
 	unsigned long end = pfn + (b->bytes >> PAGE_SHIFT);
 
+	if (COMPAT_P2PDMA_REST)
+		return; /* the base reference is the one that the pool expects */
 	for (; pfn < end; pfn++)
 		while (!page_ref_freeze(pfn_to_page(pfn), 1))
 			cond_resched(); /* a passing speculative reference */
