@@ -55,10 +55,10 @@ static void explain_use(struct p2pmem_region *r, char *reason)
 }
 
 /*
- * The gate makes the check and the change one step, so whoever opens the region later
- * finds it draining.  Nobody can take the pages of a mounted file system back, so root
- * has to unmount it first.  Holders are named after the gate was released, because whoever
- * holds the locks needed for that may be waiting for the gate.
+ * The check and the change happen under the gate, as one step, so a later open finds the
+ * region draining.  Root must unmount a file system first, because nobody can take its pages
+ * back.  The holders are named after the gate is released: a process that holds one of the
+ * locks needed for that may be waiting for the gate.
  */
 static int close_unless_used(struct p2pmem_region *r, bool if_idle, char *reason)
 {

@@ -4,8 +4,8 @@
  * maps only in the epoch in which it was made.  Each dma-buf notes the last epoch of which
  * its importers were told.
  *
- * This file keeps that account, and waits for no importer, because whoever finds a reset
- * may be in the gate.  dmabuf_tell.c tells the importers.  dmabuf_reset.c has them told
+ * This file only keeps the account.  It waits for no importer, because its callers may be
+ * inside the gate, where they found a reset.  dmabuf_tell.c tells the importers.  dmabuf_reset.c has them told
  * and looks for resets.
  */
 #include <linux/dma-resv.h>

@@ -17,8 +17,9 @@
 #include "who.h"
 
 /*
- * This is not p2pmem_wq, because a workqueue runs only so many items at a time, and the
- * what the end of a region waits for must not queue behind importers that do not return.
+ * A workqueue runs only a limited number of items at a time.  The end of a region waits for
+ * items of p2pmem_wq, which must not queue behind importers that do not return.  So
+ * importers have a workqueue of their own.
  */
 static struct workqueue_struct *importers_wq;
 

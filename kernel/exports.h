@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A range of a region that was exported as a dma-buf.  Only dmabuf*.c include this header,
- * and mmap.c, which looks for the memory behind a mapping; others use dmabuf.h and
+ * A range of a region that was exported as a dma-buf.  Only dmabuf*.c and mmap.c include this
+ * header; mmap.c needs it to find the memory behind a mapping.  Other files use dmabuf.h and
  * importers.h.
  *
  *   export      owned by its dma-buf; release() frees it.  It holds the open file

@@ -51,8 +51,9 @@ unsigned long p2pmem_files_count(struct p2pmem_region *r, u64 *last)
 /*
  * The first file whose serial is above @after, and at most @last, with a reference; NULL if
  * there is none.  While the caller has that reference it has the region, too: a file that
- * is closed meanwhile owns nothing, but its locks and its region are used.  One step goes
- * over the files before it, which are no more than the caller has lines for.
+ * is closed meanwhile owns nothing, but its locks and its region are used.  A step passes
+ * over the files that the walk has already visited, which are at most as many as the
+ * caller's list has lines.
  */
 struct p2pmem_file *p2pmem_files_next(struct p2pmem_region *r, u64 after, u64 last)
 {

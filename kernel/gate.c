@@ -4,9 +4,10 @@
  * removal closes the gate.  This file also asks the device whether it still has its
  * memory, and whether the CPU's stores have arrived.
  *
- * A reset waits until all have left.  An error recovery resets all functions below a port
- * together, drives among them.  So who is inside must not wait for a drive: memory is
- * allocated there with GFP_NOIO.  Lockdep is told so (inside_map), and finds who does not.
+ * A reset waits until all users have left the region.  An error recovery resets all
+ * functions below a port together, and drives may be among them.  So a user inside the gate
+ * must not wait for a drive, and allocates memory with GFP_NOIO.  inside_map tells lockdep
+ * this rule, and lockdep reports a violation.
  */
 #include <linux/lockdep.h>
 #include <linux/pci.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Folios of 1 GiB that one page-table entry maps each.  The core has such entries for
- * files of DAX devices, but leaves gaps, which this file closes:
+ * Folios of 1 GiB, each mapped by one page-table entry.  The core has such entries for
+ * files of DAX devices, but its handling has gaps, which this file closes:
  *
  *   - zap_pud_range() (mm/memory.c) and walkers look at an entry without its lock, split it,
  *     and look again.  If a fault put an entry there in between, they would clear that one

@@ -7,9 +7,9 @@
  *         It holds the region's struct, this module, and the driver's module
  *         (symbol_get()).
  *
- * With the driver's persistent calls nothing else ends a pin.  Without them the
- * driver may take the memory away by a callback, and only the process that pinned
- * it can give it back (gpu_revoke.c).
+ * With the driver's persistent calls, only p2pmem ends a pin.  Without them, the driver may
+ * take the memory away by a callback, and only the process that pinned the memory can give
+ * it back (gpu_revoke.c).
  *
  * While p2pmem calls the driver, it holds no lock but p2pmem_gpu_driver_sem, which the
  * callback does not take.  The driver holds its own locks in the callback, and takes them

@@ -89,8 +89,8 @@ static bool mark_is_there(const struct p2pmem_guarded *g)
 }
 
 /*
- * The caller holds guarded_lock and the device lock.  Whoever is inside of a region may wait for
- * guarded_lock: gate.c says why this waits for no drive.
+ * The caller holds guarded_lock and the device lock.  A user inside a region may wait for
+ * guarded_lock, so this allocation must not wait for a drive (gate.c).
  */
 static struct p2pmem_guarded *guarded_new(struct pci_dev *pdev)
 {

@@ -82,7 +82,7 @@ static int is_of_file(const void *f, struct file *filp, unsigned int fd)
 	return p2pmem_shows(filp, f);
 }
 
-/* The one that was found last. */
+/* The process that the last search found. */
 static void last_heir(struct p2pmem_file *f, struct p2pmem_who *who)
 {
 	mutex_lock(&f->region->files_lock);
@@ -90,7 +90,10 @@ static void last_heir(struct p2pmem_file *f, struct p2pmem_who *who)
 	mutex_unlock(&f->region->files_lock);
 }
 
-/* A process that has the file, if the one that opened it has ended; that one if none is found. */
+/*
+ * Finds a process that has the file, if the process that opened it has ended.  If there is
+ * none, names the process that opened it.
+ */
 static void find_heir(struct p2pmem_file *f, struct p2pmem_who *who, unsigned long until)
 {
 	struct mutex *lock = &f->region->files_lock;
@@ -263,8 +266,9 @@ static void pmem_line(struct p2pmem_region *r, struct p2pmem_lines *lines)
 }
 
 /*
- * Files that are opened meanwhile are left out, or a reader might never end.  Of those that
- * are closed meanwhile, the last line counts the ones that the walk did not reach.
+ * A walk leaves out files that are opened after it began, because otherwise it might never
+ * end.  If files are closed during the walk, the last line still counts those that the walk
+ * did not reach.
  */
 static void file_lines(struct p2pmem_region *r, struct p2pmem_lines *lines)
 {

@@ -112,7 +112,10 @@ bool p2pmem_shows(const struct file *filp, const struct p2pmem_file *f)
 	return filp->f_mapping == f->region->inode->i_mapping && file_behind(filp) == f;
 }
 
-/* Of a region, for one file.  Who maps, unmaps, forks or exits waits so long for each mapping. */
+/*
+ * The most mappings that one search looks at.  mmap(), munmap(), fork() and exit of other
+ * processes wait for i_mmap_rwsem during the search.
+ */
 #define MAPPINGS_LOOKED_AT	4096
 
 /*

@@ -39,13 +39,14 @@ void __iomem *p2pmem_nvme_map(struct pci_dev *pdev, char *reason)
 }
 
 /*
- * The register takes two stores.  With CMSE set and one half of the address missing, the
- * controller takes a piece of the host's memory for its own, and keeps what it should
- * write there.  CMSE is in the low word, so that comes last here, and first below.
+ * The register takes two stores.  If CMSE is set while one half of the address is missing,
+ * the controller treats a piece of the host's memory as its own: data that it should write
+ * to the host stays in the drive.  CMSE is in the low word, so this function stores the low
+ * word last, and p2pmem_nvme_space_off() stores it first.
  *
- * A reset may undo the store of the high half, because another driver runs the function.  So
- * that of the low half is made only while the high one is in place, and is undone if that has
- * gone by then.
+ * Another driver runs the function and can reset it at any time, which undoes the store of
+ * the high word.  So this function stores the low word only if the high word is in place, and
+ * clears the low word again if the high word has gone.
  */
 bool p2pmem_nvme_space_on(void __iomem *msc, u64 value)
 {

@@ -6,7 +6,7 @@
 #include "reason.h"
 #include "rights.h"
 
-/* May the caller do so, by the control node or by sysfs? */
+/* May the caller add, remove or change regions, by the control node or by sysfs? */
 int p2pmem_may_administer(char *reason)
 {
 	if (!capable(CAP_SYS_RAWIO)) {

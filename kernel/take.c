@@ -356,10 +356,10 @@ static u64 lacking(struct p2pmem_file *f, u64 first, u64 end)
 }
 
 /*
- * A call takes its pieces in batches, between which others take theirs.  So it sets aside
- * beforehand what all of its pieces need.  Otherwise, if the last free memory is enough for
- * one of two callers, each could take a part of it, and both would have to give it back.  Persistent memory has its place, and needs no promise.  Where memory is pinned
- * there is none to give out.
+ * Between two batches of a call, other calls take their pieces.  So a call reserves all that
+ * it needs beforehand.  Without that, two calls could each take a part of the last free
+ * memory, and both would have to give it back.  Persistent memory has fixed places and needs
+ * no promise.  A region whose memory is pinned has none to give out.
  */
 static int promise(struct p2pmem_file *f, u64 first, u64 end)
 {

@@ -48,8 +48,9 @@ TRACE_EVENT(p2pmem_map,
 );
 
 /*
- * A ring's buffer, or the mapping of a dma-buf, holds memory, and lets it go.  By number,
- * since the region may end as soon as the last one has let go.
+ * A ring's buffer, or the mapping of a dma-buf, begins or ceases to hold memory.  The event
+ * has the region's number and no pointer, because the region may end as soon as its last
+ * holder lets go.
  */
 DECLARE_EVENT_CLASS(p2pmem_pins,
 	TP_PROTO(unsigned int region, enum p2pmem_pinner pinner, u64 length),
@@ -117,8 +118,8 @@ TRACE_EVENT(p2pmem_route,
 );
 
 /*
- * A region was added, is being removed, lost its device, or has ended.  One whose pages
- * could not be made again, for another page type, says so in the log alone.
+ * A region was added, is being removed, lost its device, or has ended.  If the pages could
+ * not be made again after a change of the page type, no event is traced; the log says so.
  */
 TRACE_EVENT(p2pmem_state,
 	TP_PROTO(const struct p2pmem_region *r, u32 state),
