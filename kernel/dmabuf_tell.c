@@ -10,6 +10,7 @@
  */
 #include <linux/dma-resv.h>
 #include <linux/pci.h>
+#include <linux/slab.h>
 #include <linux/workqueue.h>
 
 #include "exports.h"
@@ -131,6 +132,35 @@ static enum p2pmem_importers who_is_left(struct p2pmem_export *x)
 }
 
 /*
+ * Notes which requests are under way, once no importer has a mapping.  No importer gets one any
+ * more, so none begins a request after this.  But anybody who has a descriptor of the dma-buf
+ * can go on adding fences to it (DMA_BUF_IOCTL_IMPORT_SYNC_FILE), and a removal must not wait
+ * for these.  If the kernel has no memory for it, the next look has it done again.
+ */
+static void note_last_requests(struct p2pmem_export *x)
+{
+	struct dma_fence **last;
+	unsigned int count;
+
+	dma_resv_assert_held(x->dmabuf->resv);
+	if (x->noted || atomic_read(&x->maps) ||
+	    dma_resv_get_fences(x->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP, &count, &last))
+		return;
+	x->last = last;
+	x->nr_last = count;
+	smp_store_release(&x->noted, true);	/* after what it stands for: revoke() */
+}
+
+/* Have those requests ended?  Keeps no fence longer than it has to: fences are other drivers'. */
+static bool last_requests_are_over(struct p2pmem_export *x)
+{
+	lockdep_assert_held(&x->region->exports_lock);
+	while (x->nr_last && dma_fence_is_signaled(x->last[x->nr_last - 1]))
+		dma_fence_put(x->last[--x->nr_last]);
+	return !x->nr_last;
+}
+
+/*
  * No mapping is added any more, so once only importers that can let go are left, that stays
  * true.  After this, nothing remains to be told about a reset either.
  */
@@ -144,6 +174,7 @@ static void tell_for_good(struct p2pmem_export *x)
 		tell(x, "told to let go", "cannot be revoked, waiting until it lets go");
 	x->told = true;
 	WRITE_ONCE(x->left, who_is_left(x));
+	note_last_requests(x);
 	staying = count_staying(x);
 	dma_resv_unlock(x->dmabuf->resv);
 	p2pmem_telling_ends(x, epoch, staying);
@@ -183,19 +214,24 @@ void p2pmem_export_tell_end(struct p2pmem_export *x)
 	WRITE_ONCE(x->released, true);
 	wake_up_all(&x->region->wait);
 	cancel_work_sync(&x->tell_work);
+	while (x->nr_last)
+		dma_fence_put(x->last[--x->nr_last]);
+	kfree(x->last);
 }
 
 /* Waits for nobody; the caller looks again. */
 static enum p2pmem_importers revoke(struct p2pmem_export *x)
 {
 	enum p2pmem_importers left;
+	bool noted;
 
 	WRITE_ONCE(x->revoked, true);
 	smp_mb(); /* pairs with p2pmem_dmabuf_map(): it sees this, or we see its count */
-	if (p2pmem_export_is_unmapped(x))
+	noted = smp_load_acquire(&x->noted);	/* pairs with note_last_requests() */
+	if (noted ? last_requests_are_over(x) : p2pmem_export_is_unmapped(x))
 		return P2PMEM_IMPORTERS_NONE;
 	left = READ_ONCE(x->left);
-	if (left == P2PMEM_IMPORTERS_STAY)
+	if (left == P2PMEM_IMPORTERS_STAY || (!noted && !atomic_read(&x->maps)))
 		p2pmem_export_tell_soon(x);
 	return left;
 }

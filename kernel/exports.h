@@ -17,6 +17,7 @@
 #define P2PMEM_EXPORTS_H
 
 #include <linux/dma-buf.h>
+#include <linux/dma-fence.h>
 #include <linux/list.h>
 
 #include "importers.h"
@@ -38,6 +39,9 @@
  * @released: nobody has the dma-buf any more, so there is nobody to tell
  * @told: importers were told to let go for good
  * @left: what kind of importer still has a mapping after that
+ * @noted: no mapping is left for good, and @last has the requests that were under way then
+ * @last: their fences, of which those up to @nr_last have not been seen signaled
+ * @nr_last: protected by exports_lock once @noted is set
  * @telling: importers are being told about a reset
  * @told_epoch: the value of region->import_epoch at the last reset that they were told about
  * @staying: how many mappings belonged to importers that could not let go then
@@ -62,6 +66,9 @@ struct p2pmem_export {
 	bool released;
 	bool told;
 	enum p2pmem_importers left;
+	bool noted;
+	struct dma_fence **last;
+	unsigned int nr_last;
 	bool telling;
 	u64 told_epoch;
 	unsigned int staying;

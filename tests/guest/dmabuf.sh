@@ -519,6 +519,24 @@ fence_is_awaited() {
 	copy_again
 }
 
+# One that comes when nobody has a mapping announces no request: whoever has a descriptor can add them for ever.
+later_fence_is_not_awaited() {
+	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach revocable "$LAB_ALPHA_BDF" map both fence wait signal wait
+	begin late take "$(pid_of owner)" "$(fd_of owner)" attach revocable "$LAB_BETA_BDF" wait fence wait signal
+	in_background donard-cli region remove p2pmem0
+	event_waits "$(pid_of owner) dmabuf $EXPORT_BYTES 0 $LAB_ALPHA_BDF"
+	go_on late
+	reaches late 2
+	! event_ended || fail "the removal did not wait for the first fence"
+	go_on owner
+	event_succeeds
+	waits late 2 || fail "the later fence has been signaled"
+	go_on late
+	ends late
+	says signal ok
+	copy_again
+}
+
 # An importer that does not return keeps the removal waiting, and nobody else.
 removal_tells_others() {
 	stall
@@ -738,6 +756,7 @@ removals() {
 	newest lt "removal names the importer" with_pinned_importers removal_names_importer
 	core lt "removal ends with the importer" with_pinned_importers importer_killed
 	lt "removal waits for a fence" fence_is_awaited
+	lt "removal waits for no later fence" later_fence_is_not_awaited
 	lt "removal: an importer that does not return, others are told" removal_tells_others
 	lt "removal while importers come and go" removed_while_they_come_and_go
 	t "nvme unbind under its CMB, dynamic" drive_unbound dynamic
