@@ -257,39 +257,45 @@ static void take_session(struct group *group, struct dnd_cache_session *session)
 		starve(session);
 }
 
-/* When the oldest request came that waits and may change something. */
-static uint64_t oldest_ns(const struct dnd_cache_server *server)
+/* Does an older client have a request that may change something, and was not heard since this one came? */
+static bool may_replace_another(const struct dnd_cache_server *server, const struct dnd_cache_session *session)
 {
-	uint64_t oldest = UINT64_MAX;
-
 	for (unsigned int i = 0; i < server->log.super.windows; i++) {
-		const struct dnd_cache_session *session = server->sessions[i];
-		const struct dnd_cache_request *first = session && !session->ends ? session->waiting.first : NULL;
+		const struct dnd_cache_session *other = server->sessions[i];
+		const struct dnd_cache_request *first = other && !other->ends ? other->waiting.first : NULL;
 
-		if (first && first->message.type != DND_WIRE_BYE)
-			oldest = dnd_min(oldest, first->received_ns);
+		if (first && first->message.type != DND_WIRE_BYE && first->received_ns < session->admitted_ns &&
+		    other->link.heard * 1e9 < (double)session->admitted_ns)
+			return true;
 	}
-	return oldest;
+	return false;
+}
+
+/* Those whose turn passed by take it in another round if what they waited for was taken, or else once the drive has made room. */
+static bool any_may_go_on(const struct dnd_cache_server *server)
+{
+	for (unsigned int i = 0; i < server->log.super.windows; i++)
+		if (server->sessions[i] && server->sessions[i]->passed_by && !may_replace_another(server, server->sessions[i]))
+			return true;
+	return false;
 }
 
 /*
- * If the time ends with one client, the next round begins with the one behind it.  A client waits for all requests that came
- * before it did: they may be those of a connection that it replaces.
+ * If the time ends with one client, the next round begins with the one behind it.  A client that may replace another waits for
+ * all requests of that one.
  */
 static void take_in_turns(struct group *group)
 {
 	struct dnd_cache_server *server = group->server;
 	unsigned int windows = server->log.super.windows, first = server->group_turn;
-	uint64_t oldest = oldest_ns(server);
-	bool later = false;
 
 	for (unsigned int i = 0; i < windows; i++) {
 		unsigned int window = (first + i) % windows;
 		struct dnd_cache_session *session = server->sessions[window];
 
-		if (session && oldest < session->admitted_ns)
-			later = true;
-		else if (session)
+		if (session)
+			session->passed_by = may_replace_another(server, session);
+		if (session && !session->passed_by)
 			take_session(group, session);
 		if (!time_is_over(group))
 			continue;
@@ -297,8 +303,7 @@ static void take_in_turns(struct group *group)
 		server->again = true;
 		return;
 	}
-	/* Else these clients wait until the drive has made room. */
-	server->again = server->again || (later && oldest_ns(server) != oldest);
+	server->again = server->again || any_may_go_on(server);
 }
 
 static void count_answer(struct dnd_cache_server *server, const struct dnd_cache_request *request)

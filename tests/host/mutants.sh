@@ -31,7 +31,7 @@ readonly MUTANTS=(
 	'not-delivered-and-forgotten destage.c test_cache_order s/if (!has_what_it_was_given(server) || !dnd_cache_nvram_sound(server))/if (!dnd_cache_nvram_sound(server))/'
 	'not-flushed-and-forgotten destage.c test_cache_order s/ || !is_flushed(server))$/)/'
 	'newest-tail-missing recover.c test_cache_recover s/if (record.epoch > log->epoch)/if (false)/'
-	'later-before-former commit.c test_cache_turns s/if (session && oldest < session->admitted_ns)/if (false)/'
+	'later-before-former commit.c test_cache_turns s/session->passed_by = may_replace_another(server, session);/session->passed_by = false;/'
 	'trims-fill-the-log commit.c test_cache_turns s/if (!trim_has_place(&server->log))/if (false)/'
 	'bytes-over-others recover.c test_cache_recover s/dnd_cache_lies_over(log, record))/false)/'
 )

@@ -129,6 +129,19 @@ static void former_connection_comes_first(void **state)
 	assert_int_equal(dnd_cache_record(log, dnd_cache_blocks_find(&log->blocks, 3))->data_at, dnd_cache_window_at(log, 0));
 }
 
+/* Who still speaks was not replaced: its write waits for the drive alone. */
+static void client_that_is_heard_holds_up_nobody(void **state)
+{
+	(void)state;
+	ask_write_as(&scene->other, 0, 3);
+	scene->session.admitted_ns = ++scene->clock_ns;
+	scene->other.link.heard = (double)(scene->session.admitted_ns + 1000) / 1e9;
+	ask_write(0, 5);
+	dnd_cache_group(&scene->server);
+	steps_are("aBKk");
+	assert_false(scene->session.passed_by);
+}
+
 /* A good-bye changes nothing, and what a client that ends had asked for is not taken any more. */
 static void former_connection_that_ends_holds_up_nobody(void **state)
 {
@@ -285,7 +298,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(reads_after_their_barrier), TEST(barrier_of_the_group_is_enough), TEST(no_read_after_a_reset),
 		TEST(read_without_memory), TEST(read_that_the_drive_fails), TEST(trims_of_one_client),
-		TEST(former_connection_comes_first), TEST(former_connection_that_ends_holds_up_nobody),
+		TEST(former_connection_comes_first), TEST(client_that_is_heard_holds_up_nobody),
+		TEST(former_connection_that_ends_holds_up_nobody),
 		TEST(trims_leave_places_for_writes), TEST(small_writes_leave_places_for_others),
 		TEST(reads_pass_a_request_that_waits), TEST(a_full_log_takes_nothing),
 		TEST(reads_hold_back_the_tail), TEST(slow_reader_is_ended), TEST(others_go_on_while_the_drive_trims),
