@@ -85,7 +85,7 @@ static void answer(struct dnd_cache_server *server, struct dnd_cache_read *read)
 
 static void drive_failed(struct dnd_cache_server *server, struct dnd_cache_read *read, const char *text)
 {
-	if (!read->status)
+	if (read->status != DND_WIRE_DRIVE_FAILED)
 		dnd_cache_tell(server, DONARD_CACHE_DRIVE_FAILED, "", text, 0);
 	server->tally.counts.drive_errors++;
 	read->status = DND_WIRE_DRIVE_FAILED;
@@ -100,7 +100,7 @@ static void drive_has_read(struct dnd_cache_server *server, struct dnd_cache_io 
 	read->drive_reads--;
 	if (completion->result >= 0) {
 		read->drive_bytes -= (uint64_t)completion->result;
-		if (!read->drive_reads && read->asked == read->count && read->drive_bytes)
+		if (!read->status && !read->drive_reads && read->asked == read->count && read->drive_bytes)
 			drive_failed(server, read, "the drive gave fewer bytes than it has: it is shorter than it was");
 		return;
 	}
