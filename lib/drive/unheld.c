@@ -30,15 +30,23 @@ static bool is_meant(struct donard_context *ctx, const struct dnd_drive *drive, 
 	return block_device && dnd_blockdev_conflicts(ctx, block_device, drive->device);
 }
 
+/* What others use may be on a server that does not answer: nothing is asked of it. */
+static int ask_name(const char *path, struct statx *st)
+{
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, st);
+}
+
+static bool is_named(struct donard_context *ctx, const struct statx *st, const struct dnd_drive *drive)
+{
+	return is_meant(ctx, drive, makedev(st->stx_dev_major, st->stx_dev_minor), st->stx_ino,
+			S_ISBLK(st->stx_mode) ? makedev(st->stx_rdev_major, st->stx_rdev_minor) : 0);
+}
+
 static bool lies_on(struct donard_context *ctx, const char *path, const struct dnd_drive *drive)
 {
 	struct statx st;
 
-	/* What others use may be on a server that does not answer: nothing is asked of it. */
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &st))
-		return false;
-	return is_meant(ctx, drive, makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino,
-			S_ISBLK(st.stx_mode) ? makedev(st.stx_rdev_major, st.stx_rdev_minor) : 0);
+	return !ask_name(path, &st) && is_named(ctx, &st, drive);
 }
 
 /* huge_encode_dev() in include/linux/kdev_t.h */
@@ -47,7 +55,7 @@ static dev_t decode(uint64_t device)
 	return makedev((device & 0xfff00) >> 8, (device & 0xff) | (device >> 12 & 0xfff00));
 }
 
-/* Asks the device itself, which its name may not: it may be of other mounts, or have been removed.  Only some users may. */
+/* Asks the kernel, which asks the file system of the image.  Only some users may. */
 static int ask_loop(struct donard_context *ctx, const char *disk, struct loop_info64 *info)
 {
 	char node[PATH_MAX];
@@ -62,21 +70,33 @@ static int ask_loop(struct donard_context *ctx, const char *disk, struct loop_in
 	return rc;
 }
 
+/*
+ * Asks the loop device if the name of its image leads nowhere, since it is of other mounts or was removed, or into the drive's
+ * own file system, where another file may have the name by now.  Else goes by the name, because the image may be on a server
+ * that does not answer.
+ */
+static bool is_loop_of(struct donard_context *ctx, const char *disk, const char *path, const struct dnd_drive *drive)
+{
+	struct loop_info64 info = { 0 };
+	struct statx st;
+	bool found = !ask_name(path, &st);
+
+	if (found && !(drive->is_file && makedev(st.stx_dev_major, st.stx_dev_minor) == drive->device))
+		return is_named(ctx, &st, drive);
+	if (!ask_loop(ctx, disk, &info))
+		return is_meant(ctx, drive, decode(info.lo_device), info.lo_inode, decode(info.lo_rdevice));
+	return found && is_named(ctx, &st, drive);
+}
+
 /* What does not exist any more, or is no loop device with a file, has no such name. */
 static int look_at_disk(struct donard_context *ctx, const char *disk, void *data)
 {
-	struct loop_info64 info = { 0 };
 	struct search *search = data;
 	char path[PATH_MAX];
-	bool is_it;
 
 	if (strncmp(disk, "loop", 4) || dnd_sysfs_file_name(ctx, path, sizeof(path), "block/%s/loop/backing_file", disk))
 		return 0;
-	if (ask_loop(ctx, disk, &info))
-		is_it = lies_on(ctx, path, search->drive);
-	else
-		is_it = is_meant(ctx, search->drive, decode(info.lo_device), info.lo_inode, decode(info.lo_rdevice));
-	if (!is_it)
+	if (!is_loop_of(ctx, disk, path, search->drive))
 		return 0;
 	snprintf(search->found, sizeof(search->found), "%s", disk);
 	return 1;
