@@ -135,6 +135,17 @@ static int by_dram(struct dnd_copy *copy, const struct dnd_place *target)
 }
 
 /* The copy may not own the last block to its end if that is larger than a granule. */
+/* For want of spare blocks, whatever the cause, the tail goes by DRAM: then no failure is told. */
+static bool has_spare(struct dnd_copy *copy)
+{
+	struct dnd_failure before = dnd_failure_keep(copy->ctx);
+
+	if (!dnd_copy_spare_take(copy))
+		return true;
+	dnd_failure_put_back(copy->ctx, &before);
+	return false;
+}
+
 static int into_region(struct dnd_copy *copy)
 {
 	const struct dnd_place target = dnd_copy_place(&copy->dst, copy->plan.full_bytes);
@@ -143,7 +154,7 @@ static int into_region(struct dnd_copy *copy)
 		return by_dram(copy, &target);
 	if (!copy->spare.place.address && dnd_copy_owns_block(copy, copy->plan.full_bytes))
 		return into_region_in_place(copy, &target);
-	return dnd_copy_spare_take(copy) ? by_dram(copy, &target) : into_region_by_spare(copy, &target);
+	return has_spare(copy) ? into_region_by_spare(copy, &target) : by_dram(copy, &target);
 }
 
 /*
@@ -239,7 +250,7 @@ int dnd_copy_tail(struct dnd_copy *copy)
 	else if (copy->dst.drive.is_file)
 		rc = into_file(copy);
 	else
-		rc = dnd_copy_spare_take(copy) ? into_device_by_dram(copy) : into_device(copy);
+		rc = has_spare(copy) ? into_device(copy) : into_device_by_dram(copy);
 	dnd_spare_give(&copy->spare);
 	if (rc)			/* these bytes do not count as copied */
 		copy->result->bounced_bytes = bounced_bytes;
