@@ -139,9 +139,10 @@ static void cut_circles(struct pci *pci)
 		const struct pci_function *above = pci->functions[i].up;
 		size_t steps = 0;
 
-		while (above && ++steps <= pci->count)
+		/* Another circle above ends by the steps, and is cut at a function of its own. */
+		while (above && above != &pci->functions[i] && ++steps <= pci->count)
 			above = above->up;
-		if (above)
+		if (above == &pci->functions[i])
 			pci->functions[i].up = NULL;
 	}
 }
