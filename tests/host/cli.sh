@@ -219,10 +219,12 @@ doctor_forges_nothing() {
 
 # What says how long it is comes first, and what cannot be seen is not called missing.
 apply_of_two() {
+	local hint='Load the module|Run it as root'
+	[[ ! -e /sys/class/p2pmem ]] || hint+='|Plug it in' # root sees all there
 	mkdir -p "$LOGS/two"
 	printf '[rest]\nserial = x\nkind = nvme-pmr\n[log]\nserial = x\nkind = nvme-cmb\nlength = 16M\n' >"$LOGS/two/regions.conf"
 	json_of 1 '[row["name"] for row in it["regions"]] == ["log", "rest"]' region apply --dry-run --json --config "$LOGS/two" &&
-		cli_exits 1 'rest: no device that is seen here.*(Load the module|Run it as root)' region apply --dry-run --config "$LOGS/two"
+		cli_exits 1 "rest: no device that is seen here.*($hint)" region apply --dry-run --config "$LOGS/two"
 }
 
 # Where DST is standard output, by whatever name, the command's report would stand among the data, or over it.

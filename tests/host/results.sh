@@ -122,6 +122,7 @@ try_first() {
 	else
 		failed "$name" "$log"
 	fi
+	rm -f "$LOGS/trying"
 }
 
 # count_suite PREFIX COMMAND... - a program that prints results; PREFIX is before their names.
@@ -134,6 +135,7 @@ count_suite() {
 	if ((status != 0)) || ! tap_is_whole "$log"; then
 		failed "$prefix$* ended with status $status" "$log" host "$SUITE"
 	fi
+	rm -f "$LOGS/trying"
 }
 
 # suite_result PREFIX VERDICT NAME [TEXT] - of tap_each

@@ -72,7 +72,7 @@ in_a_path_with_a_space() {
 	mkdir -p "$dir"
 	sources | tar -c -T - | tar -x -C "$dir"
 	git -C "$dir" init -q && git -C "$dir" add -A || return
-	"$dir/tests/check" --only cli >"$LOGS/started" 2>&1 || { what_failed; return 1; }
+	env -u BUILD "DONARD_FAILED=$LOGS/kept" "$dir/tests/check" --only cli >"$LOGS/started" 2>&1 || { what_failed; return 1; }
 }
 
 run_started() {

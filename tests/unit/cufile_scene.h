@@ -75,7 +75,6 @@ int make_machine(void **state);
 int remove_machine(void **state);
 int scene_setup(void **state);
 int scene_teardown(void **state);
-/* The test is skipped where /tmp is neither ext4 nor XFS. */
 /* With the file registered; or else the test is skipped. */
 struct scene *scene_of(void **state);
 struct scene *scene_with(void **state, int flags);
