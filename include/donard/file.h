@@ -58,7 +58,9 @@ int donard_file_open(struct donard_context *ctx, const char *path, unsigned int 
  * @file: set to the file, which donard_file_close() closes
  *
  * The file is open for writing if @fd is.  A drive is then kept from being mounted while the file is open, as by
- * donard_file_open(), unless the program or another one has opened it with O_EXCL already.
+ * donard_file_open(), unless the program or another one has opened it with O_EXCL already, or this process may not open its
+ * node.  Of several files of one drive the first keeps it, until that one is closed.  Meanwhile nobody can open the drive for
+ * writing by its name, nor can this program.
  *
  * A drive that is open for writing already may be in use as well: the call finds its mounts, the log and the realtime device of
  * a mounted XFS, the journal of a mounted ext4, swap space, and arrays and volumes that are made of it.  It does not find
