@@ -21,6 +21,9 @@
 #include "terms.h"
 #include "udev.h"
 
+/* Of a drive that is being bound: five minutes. */
+#define BUSY_LOOKS	30
+
 struct apply {
 	struct cli *cli;
 	struct region_config config;
@@ -235,20 +238,30 @@ static void note_absent(struct apply *apply, const struct region_section *sectio
 	note(apply, section, "absent", "", candidate->bdf, candidate->obstacle);
 }
 
+/* To add it would wait for the drive, with the configuration locked for all. */
+static void note_busy(struct apply *apply, const struct region_section *section, const struct donard_candidate_info *busy)
+{
+	apply->undone++;
+	note(apply, section, "failed", "", busy->bdf, busy->obstacle);
+}
+
 static void apply_section(struct apply *apply, const struct region_section *section)
 {
-	const struct donard_candidate_info *candidate;
-	const struct donard_region_info *region;
+	const struct donard_region_info *region = machine_region_of(&apply->machine, section);
+	const struct donard_candidate_info *candidate, *busy = region ? NULL : machine_busy(&apply->machine, section);
 	unsigned int count = machine_find(&apply->machine, section, &candidate);
 
+	if (!candidate)
+		candidate = busy;
 	if (apply->device && (!candidate || strcmp(candidate->bdf, apply->device)))
 		return;
-	if (count != 1) {
-		(count ? note_ambiguous : note_missing)(apply, section);
-		return;
-	}
-	region = machine_region_of(&apply->machine, section);
-	if (region)
+	if (count > 1)
+		note_ambiguous(apply, section);
+	else if (candidate && candidate == busy)
+		note_busy(apply, section, busy);
+	else if (!candidate)
+		note_missing(apply, section);
+	else if (region)
 		note_present(apply, section, candidate, region);
 	else if (apply->dry_run)
 		note_absent(apply, section, candidate);
@@ -303,6 +316,31 @@ static void apply_sections(struct apply *apply, bool without_length)
 			apply_section(apply, &sections[i]);
 }
 
+static bool is_busy(const struct donard_candidate_list *list, const char *bdf)
+{
+	const struct donard_candidate_info *candidate;
+
+	for (size_t i = 0; (candidate = donard_candidate_get(list, i)); i++)
+		if (candidate->busy && !strcmp(candidate->bdf, bdf))
+			return true;
+	return false;
+}
+
+/*
+ * The event that a drive was plugged in comes while it is still being bound, and none comes when it answers.  So its unit waits,
+ * before it locks the configuration.  Each look takes the module ten seconds.
+ */
+static void await_device(struct apply *apply)
+{
+	struct donard_candidate_list *list;
+	bool busy = true;
+
+	for (int look = 0; busy && look < BUSY_LOOKS && donard_candidate_list(apply->cli->ctx, &list) >= 0; look++) {
+		busy = is_busy(list, apply->device);
+		donard_candidate_list_free(list);
+	}
+}
+
 static int apply_all(struct apply *apply)
 {
 	int rc = machine_look(apply->cli->ctx, &apply->machine, !apply->dry_run);
@@ -328,6 +366,8 @@ static int run(struct cli *cli)
 	if (rc)
 		return rc;
 	apply.device = device[0] ? device : NULL;
+	if (apply.device && !apply.dry_run)
+		await_device(&apply);
 	fd = apply.dry_run ? -1 : regionconf_lock();
 	rc = (named ? regionconf_load_named : regionconf_load)(&apply.config, dir) ?
 		cli_fail_text(cli, apply.config.exit_code, apply.config.error_code, apply.config.error) :

@@ -121,6 +121,10 @@ static void save_region(struct save *save, const struct donard_region_info *regi
 		     "its device is not seen; run it as root, who sees all" : "its device is gone");
 		return;
 	}
+	if (candidate->busy) {
+		fail(save, region->name, "", "", candidate->obstacle);
+		return;
+	}
 	before = machine_section_of(&save->machine, region);
 	regionwrite_describe(&save->machine, candidate, region, &now);
 	if (before) {

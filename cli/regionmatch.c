@@ -111,6 +111,17 @@ unsigned int machine_find(const struct machine *machine, const struct region_sec
 	return count;
 }
 
+const struct donard_candidate_info *machine_busy(const struct machine *machine, const struct region_section *section)
+{
+	const struct donard_candidate_info *candidate;
+
+	for (size_t i = 0; (candidate = donard_candidate_get(machine->candidates, i)); i++)
+		if (candidate->busy && (section->kind == DONARD_KIND_NVME_PMR || section->kind == DONARD_KIND_NVME_CMB) &&
+		    is_device(section, candidate))
+			return candidate;
+	return NULL;
+}
+
 /* Memory out of the nvme driver's pool lies wherever there was room. */
 bool region_is_pooled(const struct donard_region_info *region)
 {

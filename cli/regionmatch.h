@@ -31,6 +31,8 @@ machine_candidate_of(const struct machine *machine, const struct donard_region_i
 /* Returns how many candidates the section means; *found is the first. */
 unsigned int machine_find(const struct machine *machine, const struct region_section *section,
 			  const struct donard_candidate_info **found);
+/* The drive that the section means, if it is busy and may have the memory: see donard_candidate_info.  Else NULL. */
+const struct donard_candidate_info *machine_busy(const struct machine *machine, const struct region_section *section);
 /* Does the section, which means @candidate, describe this region? */
 bool section_is_region(const struct region_section *section,
 		       const struct donard_candidate_info *candidate,

@@ -79,7 +79,9 @@ static bool check_candidate(struct examination *x, const struct donard_candidate
 		return false;
 	if (info->kind == DONARD_KIND_GPU_NVIDIA)
 		return false;	/* check_gpus() says why */
-	if (!strcmp(info->driver, "nvme")) {
+	if (info->busy) {
+		find(x, CODE_MEMORY_UNKNOWN, info->bdf, "%s", info->obstacle);
+	} else if (!strcmp(info->driver, "nvme")) {
 		snprintf(object, sizeof(object), "%s BAR %u", info->bdf, info->bar);
 		find(x, CODE_MEMORY_UNKNOWN, object, "%s: %s", object, info->obstacle);
 	} else if (is_gpu(x, info->bdf) && info->driver[0]) {

@@ -33,6 +33,9 @@ extern "C" {
  * @by_path: a name for the memory made from @path, "pci-0000:00:03.0/00.0/01.0-bar2", but with
  *	a dash for each slash
  * @obstacle: why it cannot be offered now, with a remedy, or ""
+ * @busy: this is an NVMe controller that is being bound or reset, or goes away, so that nobody knows whether it has the
+ *	DONARD_KIND_NVME_PMR that this stands for; @bar and @size_bytes are 0.  List again to know
+ * @reserved: false
  */
 struct donard_candidate_info {
 	size_t size;
@@ -48,6 +51,8 @@ struct donard_candidate_info {
 	const char *by_id;
 	const char *by_path;
 	const char *obstacle;
+	bool busy;
+	bool reserved[7];
 };
 
 struct donard_candidate_list;

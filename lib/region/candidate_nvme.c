@@ -4,6 +4,7 @@
  * driver runs (NVMe Base Specification 2.0, 3.1.4).  The driver shows the CMB that it
  * found; the rest is in registers, which the module reads.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -17,6 +18,7 @@
 
 struct controller {
 	bool has_cmb, has_pmr;
+	bool busy;		/* its registers could not be read now */
 	uint32_t cmbloc, cmbsz;	/* zero while the CMB is disabled */
 	unsigned int pmr_bar;
 };
@@ -44,6 +46,8 @@ static void read_registers(const struct donard_context *ctx, const char *text,
 			controller->cmbloc = memory.cmbloc;
 			controller->cmbsz = memory.cmbsz;
 			controller->pmr_bar = memory.pmrcap >> 5 & 7;
+		} else {
+			controller->busy = errno == EBUSY;
 		}
 	}
 	close(fd);
@@ -112,6 +116,21 @@ static int add_hidden_cmb(struct dnd_function *function, struct donard_candidate
 	return 0;
 }
 
+/* What it has shows later.  Of its BARs, too, only the controller says what they hold. */
+static int add_busy(struct dnd_function *function, struct donard_candidate_list *list)
+{
+	struct dnd_candidate *candidate = dnd_candidate_add(list, function, DONARD_KIND_NVME_PMR, 0);
+
+	if (!candidate)
+		return -ENOMEM;
+	candidate->info.busy = true;
+	candidate->info.size_bytes = 0;
+	snprintf(candidate->obstacle, sizeof(candidate->obstacle),
+		 "%s is being bound, reset or taken away, and does not say whether it has a PMR: try again", function->bdf);
+	function->taken = ~0U;
+	return 0;
+}
+
 struct scan {
 	struct dnd_function *function;
 	struct donard_candidate_list *list;
@@ -131,6 +150,8 @@ static int scan_controller(struct donard_context *ctx, const char *entry, void *
 		rc = add_hidden_cmb(scan->function, scan->list);
 	if (!rc && controller.has_pmr)
 		rc = add_pmr(scan->function, controller.pmr_bar, scan->list);
+	if (!rc && controller.busy)
+		rc = add_busy(scan->function, scan->list);
 	return rc;
 }
 

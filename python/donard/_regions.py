@@ -61,6 +61,7 @@ class Candidate(Record):
     by_id: str
     by_path: str
     obstacle: str
+    busy: bool
 
 
 @dataclasses.dataclass(frozen=True)

@@ -269,16 +269,42 @@ save_leaves_hands_alone() {
 	cmp "$WORK/own" "$CONF/regions.d/$region" || fail "save changed a file that a person wrote"
 }
 
-# Somebody has the lock of beta's function for as long as he likes. What its region may be configured to be is not known then.
-busy_drive_holds_up_nobody() {
-	local path
-	path=$(candidate pci-bar "$LAB_GPU_BDF" by_path)
+# Somebody has the lock of beta's function for as long as he likes: HOLDER.
+hold_lock_of_beta() {
 	insmod /opt/donard/modules/busy.ko bdf="$LAB_BETA_BDF" 2>/dev/null &
-	at_end "kill $! 2>/dev/null; wait $!"
+	HOLDER=$!
+	at_end "kill $HOLDER 2>/dev/null; wait $HOLDER"
 	within 10 grep -qs Y /sys/module/busy/parameters/holds
+}
+
+# What else beta has is not known then, but of which device its region is.
+busy_drive_holds_up_nobody() {
+	local path busy="$LAB_BETA_BDF is being bound, reset or taken away.*: try again"
+	path=$(candidate pci-bar "$LAB_GPU_BDF" by_path)
+	hold_lock_of_beta
 	exits 0 "BY_PATH=.*$path.*MODE=0660" limited donard-cli region identity p2pmem0
-	exits 0 'MODE=0600' limited donard-cli region identity p2pmem2
+	exits 0 'BY_ID=.*beta-pmr.*MODE=0660' limited donard-cli region identity p2pmem2
 	exits 0 "pci-bar +$LAB_GPU_BDF" limited donard-cli region candidates
+	exits 1 "p2pmem2: $busy" limited donard-cli region save p2pmem2
+	# Another part than its region's.
+	printf '[rest]\nkind = nvme-pmr\nserial = beta\noffset = 2M\nlength = 2M\n' | write_conf
+	exits 1 "rest: $busy" limited donard-cli region apply
+}
+
+# Its unit does so: no event comes when the drive is bound.
+apply_awaits_its_device() {
+	local unit
+	donard-cli region save p2pmem2 >/dev/null
+	donard-cli region remove p2pmem2
+	hold_lock_of_beta
+	limited donard-cli region apply --device "$LAB_BETA_BDF" >"$WORK/applied" 2>&1 &
+	unit=$!
+	# They look at beta, too, and so come to their end after the first look of the unit.
+	exits 1 "$LAB_BETA_BDF is being bound, reset or taken away" limited donard-cli region apply
+	equal "region that was added while the drive is busy" '' "$(candidate nvme-pmr "$LAB_BETA_BDF" region)"
+	kill "$HOLDER"
+	wait "$unit"
+	matches "what the unit did" 'added +p2pmem[0-9]+ +'"$LAB_BETA_BDF" "$(<"$WORK/applied")"
 }
 
 # Of one BAR: both would have the same name.
@@ -554,6 +580,7 @@ core rt "users may not apply" users_may_not
 rt "what shows with the module alone is not called missing" unseen_without_module
 rt "save leaves what a person wrote" save_leaves_hands_alone
 rt "a drive that is being bound holds up nobody" busy_drive_holds_up_nobody
+rt "apply waits for the device that is named" apply_awaits_its_device
 rt "two save at once" two_save_at_once
 core rt "links name regions" links_name_regions
 ! can pool || rt "equal sections have a region each" equal_sections_have_a_region_each
