@@ -22,8 +22,8 @@ static void take_host(struct cuf_engine *engine, struct cuf_target *target)
 /* It was pinned when it was given to the stream.  A copy now could wait for ever: see can_wait_for_its_turn() of streams.c. */
 static int not_pinned_any_more(const struct cuf_target *target)
 {
-	cuf_log(CUF_LOG_ERROR, "the buffer of %p was deregistered before its request in a stream had its turn: deregister it when "
-		"the stream is done", (void *)target->address);
+	cuf_log(CUF_LOG_ERROR, "what a request in a stream means at %p is not, or not all, registered now that it has its turn: the "
+		"buffer was deregistered, or the size or offset changed. Leave them until the stream is done", (void *)target->address);
 	return -CUF_MEMORY_NOT_REGISTERED;
 }
 
