@@ -70,7 +70,7 @@ static void check_queue(struct donard_context *ctx, const char *queue, const cha
 			 "Write 'write back' to it", name, queue);
 	else if (!strcmp(cache, "write through") && below)
 		doubt_it(doubt, true, "%s passes no flush on to %s, which has a volatile write cache: /sys/%s/write_cache says "
-			 "'write through'. Write 'write back' to it, or activate %s anew", name, below, queue, name);
+			 "'write through'. Activate %s anew", name, below, queue, name);
 }
 
 static void check_disk(struct donard_context *ctx, const char *disk, const char *below, struct dnd_doubt *doubt)
