@@ -59,10 +59,12 @@ static void note(struct apply *apply, const struct region_section *section, cons
 /* What it takes to see all devices that a section may mean: they need not be missing. */
 static const char *how_to_see(const struct apply *apply, const struct region_section *section)
 {
-	if (geteuid() && (section->serial[0] || section->kind == DONARD_KIND_NVME_PMR))
-		return "Run it as root, who sees all";
-	if (!apply->machine.regions && section->kind == DONARD_KIND_NVME_PMR)
-		return "Load the module, which sees PMRs (modprobe p2pmem)";
+	bool of_drive = section->kind == DONARD_KIND_NVME_PMR || section->kind == DONARD_KIND_NVME_CMB;
+
+	if (geteuid())
+		return "Plug it in, or run this as root, who sees all";
+	if (!apply->machine.regions && of_drive)
+		return "Plug it in, or load the module, which sees all memory of drives (modprobe p2pmem)";
 	return "Plug it in";
 }
 

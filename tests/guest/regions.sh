@@ -215,7 +215,7 @@ users_may_not() {
 	exits 1 'gpu: .*root' as user donard-cli region apply gpu
 	equal regions '' "$(regions_now)"
 	exits 0 'only root sees' as user donard-cli region candidates
-	exits 1 'pmr: no device that is seen here.*Run it as root' as user donard-cli region apply --dry-run pmr
+	exits 1 'pmr: no device that is seen here.*run this as root' as user donard-cli region apply --dry-run pmr
 }
 
 # Whoever asks what would come back is not told to plug in what is there.
@@ -223,7 +223,7 @@ unseen_without_module() {
 	three_sections
 	remove_all
 	rmmod p2pmem
-	exits 1 'pmr: no device that is seen here has a Persistent Memory Region.*Load the module' donard-cli region apply --dry-run pmr
+	exits 1 'pmr: no device that is seen here has a Persistent Memory Region.*load the module' donard-cli region apply --dry-run pmr
 	insmod /opt/donard/modules/p2pmem.ko
 	exits 0 'pmr +absent' donard-cli region apply --dry-run pmr
 }

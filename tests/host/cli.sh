@@ -219,7 +219,7 @@ doctor_forges_nothing() {
 
 # What says how long it is comes first, and what cannot be seen is not called missing.
 apply_of_two() {
-	local hint='Load the module|Run it as root'
+	local hint='load the module|run this as root'
 	[[ ! -e /sys/class/p2pmem ]] || hint+='|Plug it in' # root sees all there
 	mkdir -p "$LOGS/two"
 	printf '[rest]\nserial = x\nkind = nvme-pmr\n[log]\nserial = x\nkind = nvme-cmb\nlength = 16M\n' >"$LOGS/two/regions.conf"
