@@ -203,6 +203,6 @@ RATE_WORDS = (
     "24 MiB once and eight times from the same region to the same drive: io_uring, 512 KiB, depth 32, with a flush after "
     "each 24 MiB. In turns. A rate is that of the difference of the two sizes: what a flush costs however little there is, and "
     "fio's start, are in neither, but fio's has the flushes of seven times 24 MiB. The slower drive stands for one that is busy "
-    "while the program is not. Before its first command a flush looks for the newest bytes of each block, and after its last it takes them out of the log's index: nothing is "
+    "while the program is not. Before its first command a flush plans what is newest, and after its last it takes that out of the log's index: nothing is "
     "under way meanwhile, and fio has no such work. An emulated drive takes no time of its own, which hides none of it, and "
     "a busy host makes it longer.")
