@@ -16,13 +16,13 @@
 #include "errors.h"
 #include "options.h"
 #include "output.h"
+#include "progress.h"
 #include "regionkeys.h"
 #include "regionmatch.h"
 #include "terms.h"
 #include "udev.h"
 
-/* Of a drive that is being bound: five minutes. */
-#define BUSY_LOOKS	30
+#define BUSY_SECONDS	300	/* so long may a drive take until it is bound */
 
 struct apply {
 	struct cli *cli;
@@ -259,7 +259,7 @@ static void apply_section(struct apply *apply, const struct region_section *sect
 		return;
 	if (count > 1)
 		note_ambiguous(apply, section);
-	else if (candidate && candidate == busy)
+	else if (busy)
 		note_busy(apply, section, busy);
 	else if (!candidate)
 		note_missing(apply, section);
@@ -330,14 +330,15 @@ static bool is_busy(const struct donard_candidate_list *list, const char *bdf)
 
 /*
  * The event that a drive was plugged in comes while it is still being bound, and none comes when it answers.  So its unit waits,
- * before it locks the configuration.  Each look takes the module ten seconds.
+ * before it locks the configuration.  It is no busy loop: the module tries for ten seconds before it calls a drive busy.
  */
 static void await_device(struct apply *apply)
 {
 	struct donard_candidate_list *list;
+	double end = cli_now_seconds() + BUSY_SECONDS;
 	bool busy = true;
 
-	for (int look = 0; busy && look < BUSY_LOOKS && donard_candidate_list(apply->cli->ctx, &list) >= 0; look++) {
+	while (busy && cli_now_seconds() < end && donard_candidate_list(apply->cli->ctx, &list) >= 0) {
 		busy = is_busy(list, apply->device);
 		donard_candidate_list_free(list);
 	}

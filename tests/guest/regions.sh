@@ -287,8 +287,8 @@ busy_drive_holds_up_nobody() {
 	exits 0 "pci-bar +$LAB_GPU_BDF" limited donard-cli region candidates
 	exits 1 "p2pmem2: $busy" limited donard-cli region save p2pmem2
 	# Another part than its region's.
-	printf '[rest]\nkind = nvme-pmr\nserial = beta\noffset = 2M\nlength = 2M\n' | write_conf
-	exits 1 "rest: $busy" limited donard-cli region apply
+	printf '[rest]\nkind = nvme-pmr\nserial = beta\noffset = 2M\nlength = 2M\n[cmb]\nkind = nvme-cmb\nserial = beta\n' | write_conf
+	exits 1 "rest: $busy.*cmb: $busy" limited donard-cli region apply
 }
 
 # Its unit does so: no event comes when the drive is bound.
