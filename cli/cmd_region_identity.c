@@ -63,7 +63,7 @@ static void identify(const struct machine *machine, const struct region_config *
 		set_name(identity->by_id, "by-id", candidate->by_id, region_offset(candidate, region));
 		set_name(identity->by_path, "by-path", candidate->by_path, region_offset(candidate, region));
 	}
-	/* While the device is not seen, or does not answer, nobody knows which section is the region's. */
+	/* While the device is not seen, nobody knows which section is the region's. */
 	set_permissions(identity, section, config->error[0] || (!candidate && region->kind != DONARD_KIND_PCI_BAR));
 }
 
