@@ -6,6 +6,18 @@ readonly MAX_LINES=800
 # Not where "make" builds, whose warnings are no errors: make would not compile such a file again, nor what has other CFLAGS.
 BUILD=${BUILD:-build/check}
 
+# use_ccache - a clone is built anew, mostly of sources that the compiler has seen in another one. Debug information may then
+# name the other one's folder.
+use_ccache() {
+	[[ -x /usr/lib/ccache/gcc ]] || return 0
+	# shellcheck disable=SC2016  # the lab's
+	CCACHE_DIR=$(in_rig eval 'printf %s/ccache "$CACHE_DIR"') || return
+	mkdir -p "$CCACHE_DIR" || return
+	# The lab forgets what no run has used for two weeks.
+	touch "$CCACHE_DIR"
+	export PATH=/usr/lib/ccache:$PATH CCACHE_DIR CCACHE_BASEDIR=$REPO CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=500M
+}
+
 # --- style ---
 
 sources() {
