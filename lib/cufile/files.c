@@ -226,15 +226,16 @@ static int only_compat(struct cuf_file *file)
 }
 
 /*
- * Not if the failure is temporary, or any write would do harm, as to a drive that is mounted.  Where the mode is forced,
- * all that donard says otherwise is of a way that nobody takes.
+ * Not if the failure is temporary, or any write would do harm, as to a drive that is mounted.  So a drive that will be written
+ * falls back only for what donard refuses once it has asked whether the drive is used; of a want of permission it may not know.
+ * Of a regular file, where the mode is forced, donard is not asked at all.
  */
-static bool may_fall_back(int failure)
+static bool may_fall_back(const struct cuf_file *file, int failure)
 {
-	if (cuf_flag(CUF_FLAG_FORCE_COMPAT))
-		return failure != -EBUSY && failure != -EMFILE;
-	return cuf_flag(CUF_FLAG_ALLOW_COMPAT) &&
-	       (cuf_is_unsupported(failure) || failure == -EACCES || failure == -EPERM);
+	if (cuf_is_unsupported(failure))
+		return cuf_flag(CUF_FLAG_ALLOW_COMPAT) || cuf_flag(CUF_FLAG_FORCE_COMPAT);
+	return cuf_flag(CUF_FLAG_ALLOW_COMPAT) && (file->is_regular || !file->writable) &&
+	       (failure == -EACCES || failure == -EPERM);
 }
 
 /* In compatibility mode donard has to say whether a drive that will be written is used by somebody else. */
@@ -257,7 +258,7 @@ static int find_way(struct donard_context *ctx, struct cuf_file *file, int fd)
 	rc = try_direct(ctx, file, fd);
 	if (!rc)
 		return cuf_flag(CUF_FLAG_FORCE_COMPAT) ? only_compat(file) : 0;
-	return may_fall_back(rc) ? only_compat(file) : cuf_code_of_file(rc);
+	return may_fall_back(file, rc) ? only_compat(file) : cuf_code_of_file(rc);
 }
 
 /* Compares the file as well, because the same descriptor number may be another file by now. */

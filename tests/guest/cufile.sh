@@ -58,6 +58,11 @@ mounted_drive() {
 		matches "the program" 'expected 0, seen 5025' "$(cat "$WORK/said")"
 		matches "the log" 'it is mounted at /mnt/fs' "$(cat "$WORK/cufile.log")"
 	done
+	rm -f "$WORK/cufile.log"
+	# shellcheck disable=SC2016  # the inner shell's
+	! with_cufile "$FORCED" unshare --mount sh -c 'umount -l /proc && exec cufile_sample host "$0"' "$drive" ||
+		fail "a drive was written of which nobody knew whether it is mounted"
+	matches "the log" 'it is not known whether it is mounted' "$(cat "$WORK/cufile.log")"
 }
 
 # Compatibility mode is all that there is for it, where nobody uses it, and no way to write below a file system.
