@@ -47,8 +47,9 @@ status_of() {
 readonly TAKES="a guest takes some 2.5 GB with the files of its devices (which lie where TMPDIR says), a pair 5 GB"
 
 # timed_out DIR QEMU-STATUS - timeout(1) ends with 137 both where its SIGKILL was needed and where the emulator had one of another's.
+# A terminal has no limit, and no start.
 timed_out() {
-	(($2 == 124)) || { (($2 == 137)) && (($(silence "$1/started") >= OPT_TIMEOUT)); }
+	(($2 == 124)) || { (($2 == 137)) && [[ -e $1/started ]] && (($(silence "$1/started") >= OPT_TIMEOUT)); }
 }
 
 # judge DIR QEMU-STATUS - exits with 125 unless the guest went its whole way.
