@@ -212,10 +212,10 @@ DND_PUBLIC int donard_cache_info(const struct donard_cache *cache, struct donard
 	struct donard_cache_info found = cache->counts;
 	int rc = check(cache);
 
+	if (!rc)
+		rc = dnd_struct_check(cache->ctx, info, "donard_cache_info");
 	if (rc)
 		return rc;
-	if (info->size < sizeof(info->size))
-		return -EINVAL;
 	found.identity = offer->identity;
 	found.drive_bytes = offer->drive_bytes;
 	found.window_bytes = offer->window_bytes;

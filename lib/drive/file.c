@@ -182,9 +182,10 @@ DND_PUBLIC int donard_file_info(const struct donard_file *file, struct donard_fi
 		.leg_count = stack ? stack->leg_count : 0,
 		.not_flushed = file->doubt.text,
 	};
+	int rc = dnd_struct_check(file->ctx, info, "donard_file_info");
 
-	if (info->size < sizeof(info->size))
-		return -EINVAL;
+	if (rc)
+		return rc;
 	dnd_struct_give(info, &found, sizeof(found));
 	return 0;
 }

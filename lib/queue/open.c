@@ -165,10 +165,10 @@ DND_PUBLIC int donard_queue_info(const struct donard_queue *queue, struct donard
 	struct donard_queue_info found = queue->info;
 	int rc = dnd_queue_check_thread(queue);
 
+	if (!rc)
+		rc = dnd_struct_check(queue->ctx, info, "donard_queue_info");
 	if (rc)
 		return rc;
-	if (info->size < sizeof(info->size))
-		return -EINVAL;
 	found.depth = queue->options.depth;
 	found.no_io_uring = queue->refusal.cause;
 	found.in_flight = queue->working + queue->done_count + dnd_sources_working(queue) + dnd_sources_done(queue);

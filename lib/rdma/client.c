@@ -230,9 +230,10 @@ DND_PUBLIC int donard_rdma_client_info(const struct donard_rdma_client *client, 
 		.persistent = client->offer.persistent,
 		.connected = !client->over && !client->parted,
 	};
+	int rc = dnd_struct_check(client->ctx, info, "donard_rdma_client_info");
 
-	if (info->size < sizeof(info->size))
-		return -EINVAL;
+	if (rc)
+		return rc;
 	snprintf(found.peer, sizeof(found.peer), "%s", client->reach.peer);
 	snprintf(found.device, sizeof(found.device), "%s", ibv_get_device_name(id->verbs->device));
 	snprintf(found.target, sizeof(found.target), "%s", client->offer.target);

@@ -254,6 +254,7 @@ void dnd_unregister(struct dnd_registration *registration)
 /* ---- the public handle ---- */
 
 struct donard_rdma_registration {
+	struct donard_context *ctx;
 	struct dnd_registration registration;
 	void *address;
 	uint64_t length;
@@ -304,7 +305,8 @@ DND_PUBLIC int donard_rdma_register(struct donard_memory *memory, uint64_t offse
 		free(handle);
 		return rc;
 	}
-	dnd_handle_made(DND_A_REGISTRATION, handle, memory->ctx);
+	handle->ctx = memory->ctx;
+	dnd_handle_made(DND_A_REGISTRATION, handle, handle->ctx);
 	*registration = handle;
 	return 0;
 }
@@ -320,9 +322,10 @@ DND_PUBLIC int donard_rdma_registration_info(const struct donard_rdma_registrati
 		.method = dnd_method(registration->registration.dmabuf),
 		.reason = registration->registration.reason,
 	};
+	int rc = dnd_struct_check(registration->ctx, info, "donard_rdma_registration_info");
 
-	if (info->size < sizeof(info->size))
-		return -EINVAL;
+	if (rc)
+		return rc;
 	dnd_struct_give(info, &found, sizeof(found));
 	return 0;
 }

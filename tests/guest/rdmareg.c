@@ -4,6 +4,7 @@
  * rdmareg DEVICE TARGET BYTES RIGHTS - registers memory by the library, prints
  * "METHOD: REASON", or the library's error on stderr and its code on stdout.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -70,9 +71,21 @@ static int open_memory(struct donard_context *ctx, char *target, uint64_t bytes,
 	return donard_memory_claim(ctx, target, plus ? strtoull(plus, NULL, 0) : 0, bytes, memory);
 }
 
+/* Prints nothing if a call that has to fail is not told as it should be. */
+static int describe(const struct donard_context *ctx, const struct donard_rdma_registration *registration)
+{
+	struct donard_rdma_registration_info info = { .size = 0 };
+
+	if (donard_rdma_registration_info(registration, &info) != -EINVAL || strcmp(donard_error_code(ctx), "bad-option"))
+		return 3;
+	info.size = sizeof(info);
+	donard_rdma_registration_info(registration, &info);
+	printf("%s, %llu bytes: %s\n", donard_rdma_method_text(info.method), (unsigned long long)info.length_bytes, info.reason);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	struct donard_rdma_registration_info info = { .size = sizeof(info) };
 	struct donard_rdma_registration *registration;
 	struct donard_memory *memory = NULL;
 	struct donard_context *ctx;
@@ -90,9 +103,7 @@ int main(int argc, char **argv)
 				 &registration)) {
 		status = refuse(ctx);
 	} else {
-		donard_rdma_registration_info(registration, &info);
-		printf("%s, %llu bytes: %s\n", donard_rdma_method_text(info.method),
-		       (unsigned long long)info.length_bytes, info.reason);
+		status = describe(ctx, registration);
 		donard_rdma_deregister(registration);
 	}
 	donard_memory_free(memory);

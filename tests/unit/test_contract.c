@@ -2,8 +2,11 @@
 /* Callers of an older or a newer release: their structures are shorter or longer than the library's. */
 #include "unit.h"
 #include "base/base.h"
-#include "donard/rdma.h"
+#include "cache/client.h"
 #include "fake_sysfs.h"
+#include "queue/queue.h"
+#include "rdma/client.h"
+#include "says.h"
 
 #define MARK	0xa5
 
@@ -85,6 +88,34 @@ static void shorter_result(void **state)
 	assert_int_equal(copy(fake, NULL, &result), -EINVAL);
 }
 
+/* A failed call describes its own failure, not the one before it. */
+static void assert_without_size(struct donard_context *ctx, int rc, const char *name)
+{
+	assert_int_equal(rc, -EINVAL);
+	assert_string_equal(donard_error_code(ctx), "bad-option");
+	assert_says(donard_error(ctx), name);
+	donard_fail(ctx, EIO, "device", "another failure");
+}
+
+static void infos_without_size(void **state)
+{
+	struct donard_context *ctx = ((struct fake *)*state)->ctx;
+	struct donard_queue queue = { .ctx = ctx };
+	struct donard_cache cache = { .ctx = ctx, .source.queue = &queue };
+	struct donard_file file = { .ctx = ctx };
+	struct donard_rdma_client client = { .ctx = ctx };
+	struct donard_queue_info of_queue = { 0 };
+	struct donard_cache_info of_cache = { 0 };
+	struct donard_file_info of_file = { 0 };
+	struct donard_rdma_client_info of_client = { 0 };
+
+	assert_int_equal(dnd_queue_own(&queue), 0);
+	assert_without_size(ctx, donard_queue_info(&queue, &of_queue), "donard_queue_info");
+	assert_without_size(ctx, donard_cache_info(&cache, &of_cache), "donard_cache_info");
+	assert_without_size(ctx, donard_file_info(&file, &of_file), "donard_file_info");
+	assert_without_size(ctx, donard_rdma_client_info(&client, &of_client), "donard_rdma_client_info");
+}
+
 static void contexts(void **state)
 {
 	struct { struct donard_config known; uint64_t more; } config = {
@@ -163,6 +194,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(shorter_options, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(longer_result, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(shorter_result, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(infos_without_size, fake_setup, fake_teardown),
 		cmocka_unit_test(contexts),
 		cmocka_unit_test_setup_teardown(failures_of_others, fake_setup, fake_teardown),
 		cmocka_unit_test(words),
