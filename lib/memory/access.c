@@ -77,12 +77,18 @@ int dnd_memory_load(const struct donard_memory *memory, uint64_t offset, void *t
 	return dnd_place_load(&place, to, bytes);
 }
 
+/* EFAULT is never the fault of the memory itself.  A region's file takes a device's memory as a buffer, too. */
+static int buffer_failed(const struct donard_memory *memory)
+{
+	return dnd_fail_errno(memory->ctx, EFAULT, "%s: a part of the program's own buffer is not mapped%s. Use plain memory, as "
+			      "malloc() returns it", dnd_memory_name(memory),
+			      dnd_memory_is_imported(memory) ? ", or it is a device's memory" : "");
+}
+
 int dnd_memory_access_failed(const struct donard_memory *memory, int error_number)
 {
-	if (dnd_memory_is_imported(memory) && error_number == EFAULT)
-		return dnd_fail_errno(memory->ctx, EFAULT, "%s: a part of the program's own buffer is not mapped, or it is a "
-				      "device's memory. Use plain memory, as malloc() returns it",
-				      dnd_memory_name(memory));
+	if (error_number == EFAULT)
+		return buffer_failed(memory);
 	if (dnd_memory_is_imported(memory) && dnd_dmabuf_is_forbidden(error_number))
 		return dnd_dmabuf_forbidden(memory->ctx, error_number, dnd_memory_name(memory));
 	if (dnd_memory_is_region(memory))

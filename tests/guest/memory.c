@@ -69,6 +69,8 @@ static void refused(void)
 	REFUSES(ENXIO, "past-end",
 		donard_memory_adopt(ctx, about(holder).fd, UINT64_MAX - 1, 4096, &memory));
 	CHECK(!memory);
+	REFUSES(EFAULT, "system", donard_memory_write(holder, 0, NULL, 1));
+	CHECK(strstr(donard_error(ctx), "the program's own buffer"));
 	donard_memory_free(holder);
 }
 

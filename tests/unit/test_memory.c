@@ -165,6 +165,19 @@ static void test_region_in_a_sandbox(void **state)
 	assert_says(donard_error(ctx), "p2pmem0: its bytes cannot be accessed");
 }
 
+/* The calls that access the bytes say so of the program's buffer alone. */
+static void test_buffer_that_is_not_mapped(void **state)
+{
+	struct donard_context *ctx = ((struct fake *)*state)->ctx;
+	struct donard_memory memory = { .ctx = ctx, .region = { .fd = 0, .name = "p2pmem0" }, .dmabuf.fd = -1 };
+
+	assert_int_equal(dnd_memory_access_failed(&memory, EFAULT), -EFAULT);
+	assert_says(donard_error(ctx), "p2pmem0: a part of the program's own buffer is not mapped. Use plain memory");
+	memory.dmabuf.fd = 0;
+	assert_int_equal(dnd_memory_access_failed(&memory, EFAULT), -EFAULT);
+	assert_says(donard_error(ctx), "p2pmem0: a part of the program's own buffer is not mapped, or it is a device's memory.");
+}
+
 /* Pages that nobody may ask about are of no known kind: not none. */
 static void test_pages_in_a_sandbox(void **state)
 {
@@ -419,6 +432,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refusals, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_from_dmabuf, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_region_in_a_sandbox, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_buffer_that_is_not_mapped, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_words, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_limits, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_locked, fake_setup, fake_teardown),
