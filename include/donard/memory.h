@@ -102,15 +102,15 @@ int donard_memory_claim(struct donard_context *ctx, const char *region, uint64_t
 /**
  * donard_memory_adopt() - memory that an open file of a region already owns
  * @ctx: the context
- * @fd: a descriptor of /dev/p2pmemN, such as info.fd of another memory; the call duplicates it
+ * @fd: a descriptor of /dev/p2pmemN that is open O_RDWR, such as info.fd of another memory; the call duplicates it
  * @file_offset_bytes: info.file_offset_bytes of that memory
  * @length_bytes: more than 0
  * @memory: set to the memory, which donard_memory_free() frees
  *
  * Both memories have the same bytes, which last as long as either memory does.
  *
- * Returns 0; -EINVAL when @fd is not of a region; -ENXIO when that file does not own the
- * whole range; -ENODEV, -EACCES, -ENOMEM.
+ * Returns 0; -EINVAL when @fd is not of a region; -EACCES when it is not open for reading and writing; -ENXIO when that
+ * file does not own the whole range; -ENODEV, -ENOMEM.
  */
 int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t file_offset_bytes,
 			uint64_t length_bytes, struct donard_memory **memory);

@@ -199,15 +199,29 @@ DND_PUBLIC int donard_memory_claim(struct donard_context *ctx, const char *regio
 
 /* --- memory that an open file owns --- */
 
+static int refuse(struct donard_context *ctx, int fd)
+{
+	if (fcntl(fd, F_GETFD) < 0)
+		return dnd_fail_member(ctx, DND_E_BAD_NAME, DND_AT("descriptor"), "descriptor %d is not open. Pass the descriptor of a "
+				       "region before it is closed.", fd);
+	return dnd_fail_member(ctx, DND_E_BAD_NAME, DND_AT("descriptor"), "descriptor %d is not a region's. Pass one of /dev/p2pmemN, "
+			       "such as info.fd of another memory.", fd);
+}
+
 /* Finds the region's name, as "p2pmem0", for a descriptor.  Issues no ioctl to a file that is not a region's. */
 static int name_of(struct donard_memory *memory, int fd)
 {
 	struct stat found;
 
-	if (fstat(fd, &found) || !dnd_region_of_node(memory->ctx, &found, memory->region.name))
-		return dnd_fail_member(memory->ctx, DND_E_BAD_NAME, DND_AT("descriptor"),
-				       "descriptor %d is not a region's.", fd);
-	return 0;
+	return fstat(fd, &found) || !dnd_region_of_node(memory->ctx, &found, memory->region.name) ? refuse(memory->ctx, fd) : 0;
+}
+
+/* Offsets of the file are not those of the region, and may be larger. */
+static int beyond_files(const struct donard_memory *memory, uint64_t offset, uint64_t length, uint64_t most)
+{
+	return dnd_fail_member(memory->ctx, DND_E_PAST_END, dnd_past_end(offset, length, most), "%s: %llu bytes from offset %llu are "
+			       "more than a file has. Pass info.file_offset_bytes and info.length_bytes of the memory.",
+			       memory->region.name, (unsigned long long)length, (unsigned long long)offset);
 }
 
 static int owns(struct donard_memory *memory, uint64_t start, uint64_t end)
@@ -240,7 +254,7 @@ static int adopt(struct donard_memory *memory, int fd, uint64_t file_offset, uin
 		return rc;
 	granule = memory->region.info.granule_bytes;
 	if (!dnd_range_fits(file_offset, length, INT64_MAX - granule))
-		return past_end(memory, file_offset, length);
+		return beyond_files(memory, file_offset, length, INT64_MAX - granule);
 	start = dnd_round_down(file_offset, granule);
 	end = dnd_round_up(file_offset + length, granule);
 	memory->length = length;

@@ -125,6 +125,13 @@ int dnd_region_open(struct donard_context *ctx, const char *name, struct dnd_reg
 	return rc;
 }
 
+/* The kernel refuses only the mapping, with EACCES, which would send the reader to the rights of the node. */
+static int not_both_ways(struct donard_context *ctx, const struct dnd_region *region, int fd)
+{
+	return dnd_fail_member(ctx, DND_E_PERMISSION, DND_AT("descriptor"), "%s: descriptor %d is not open for reading and writing. "
+			       "Open the node O_RDWR.", region->name, fd);
+}
+
 int dnd_region_adopt(struct donard_context *ctx, int fd, struct dnd_region *region)
 {
 	int rc;
@@ -133,7 +140,7 @@ int dnd_region_adopt(struct donard_context *ctx, int fd, struct dnd_region *regi
 	if (region->fd < 0)
 		return dnd_fail_errno(ctx, errno, "%s: its descriptor cannot be duplicated",
 				      region->name);
-	rc = read_info(ctx, region);
+	rc = (fcntl(region->fd, F_GETFL) & O_ACCMODE) == O_RDWR ? read_info(ctx, region) : not_both_ways(ctx, region, fd);
 	if (rc)
 		dnd_region_close(region);
 	return rc;

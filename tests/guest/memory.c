@@ -55,6 +55,7 @@ static void fresh(void)
 static void refused(void)
 {
 	struct donard_memory *memory = NULL, *holder = claimed("p2pmem0", 8192, 4096);
+	int reader = open("/dev/p2pmem0", O_RDONLY);
 
 	REFUSES(EBUSY, "busy", donard_memory_claim(ctx, "p2pmem0", 0, 12288, &memory));
 	CHECK(strstr(donard_error(ctx), "bytes 0 to 12288 have another owner"));
@@ -68,10 +69,14 @@ static void refused(void)
 	REFUSES(ENXIO, "past-end", donard_memory_adopt(ctx, about(holder).fd, 1 << 20, 1, &memory));
 	REFUSES(ENXIO, "past-end",
 		donard_memory_adopt(ctx, about(holder).fd, UINT64_MAX - 1, 4096, &memory));
+	CHECK(strstr(donard_error(ctx), "more than a file has"));
+	REFUSES(EACCES, "permission", donard_memory_adopt(ctx, reader, 0, 4096, &memory));
+	CHECK(strstr(donard_error(ctx), "not open for reading and writing"));
 	CHECK(!memory);
 	REFUSES(EFAULT, "system", donard_memory_write(holder, 0, NULL, 1));
 	CHECK(strstr(donard_error(ctx), "the program's own buffer"));
 	donard_memory_free(holder);
+	close(reader);
 }
 
 static void at_its_place(void)

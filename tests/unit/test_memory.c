@@ -219,6 +219,7 @@ static void test_refusals(void **state)
 	struct donard_route route = { .size = sizeof(route) };
 	struct fake *fake = *state;
 	struct donard_memory *memory = NULL;
+	struct dnd_region region = { .fd = -1, .name = "p2pmem0" };
 	int pipes[2], fd = -1;
 
 	assert_int_equal(donard_memory_dram(fake->ctx, 0, &memory), -EINVAL);
@@ -228,10 +229,14 @@ static void test_refusals(void **state)
 	assert_string_equal(donard_error_code(fake->ctx), "no-module");
 	assert_int_equal(donard_memory_claim(fake->ctx, "p2pmem0", 0, 0, &memory), -EOPNOTSUPP);
 	assert_int_equal(donard_memory_adopt(fake->ctx, -1, 0, 4096, &memory), -EINVAL);
+	assert_says(donard_error(fake->ctx), "descriptor -1 is not open. Pass the descriptor of a region");
 	assert_int_equal(pipe(pipes), 0);
 	assert_int_equal(donard_memory_adopt(fake->ctx, pipes[0], 0, 4096, &memory), -EINVAL);
-	assert_non_null(strstr(donard_error(fake->ctx), "not a region's"));
+	assert_says(donard_error(fake->ctx), "is not a region's. Pass one of /dev/p2pmemN");
 	assert_null(memory);
+	assert_int_equal(dnd_region_adopt(fake->ctx, pipes[0], &region), -EACCES);
+	assert_says(donard_error(fake->ctx), "is not open for reading and writing. Open the node O_RDWR.");
+	assert_int_equal(region.fd, -1);
 	memory = dram(fake, 4096);
 	assert_int_equal(donard_memory_export(memory, 0, 0, O_RDWR, &fd), -EOPNOTSUPP);
 	assert_int_equal(donard_memory_route(memory, "0000:00:01.0", &route), -EOPNOTSUPP);
