@@ -229,7 +229,7 @@ int donard_queue_submit(struct donard_queue *queue);
  * @evidence: whether the route is predicted or proven; DONARD_EVIDENCE_PREDICTED for a flush and for requests of a cache
  * @flags: DONARD_COMPLETION_*
  *
- * The strings and @failure live until the next call that takes completions.  The structure has no size
+ * The strings and @failure live until the next call that takes completions, or donard_queue_close().  The structure has no size
  * member, because programs have arrays of it, and never grows.
  */
 struct donard_completion {
