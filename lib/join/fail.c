@@ -151,17 +151,17 @@ static int cancelled(struct dnd_join *join, const char *what, uint64_t offset)
 			"reset. Look at dmesg, and repeat the copy.", join->drive->path, what, (unsigned long long)offset);
 }
 
-/* dnd_generic_check() stopped the command; it does not stop commands in flight. */
+/* dnd_generic_check() stopped the command; it does not stop commands in flight.  An open file keeps the size that it had. */
 static int changed_below(struct dnd_join *join, const char *what, uint64_t offset, int error_number)
 {
 	if (error_number == EROFS)
 		return dnd_fail(join->ctx, DND_E_READ_ONLY, "%s: it was made read-only during the copy, and the %s at offset "
 				"%llu was not sent. Make it writable (blockdev --setrw), and copy again.", join->drive->path,
 				what, (unsigned long long)offset);
-	return dnd_fail(join->ctx, DND_E_DEVICE, "%s: its size or its format was changed during the copy, and the %s at "
+	return dnd_fail(join->ctx, DND_E_DEVICE, "%s: its size or its format was changed since it was opened, and the %s at "
 			"offset %llu was not sent: commands of PASSTHROUGH do not stop at the end of a partition. Those in "
-			"flight at that moment went to the old place. Look at the partition table, and copy again.",
-			join->drive->path, what, (unsigned long long)offset);
+			"flight at that moment went to the old place. Look at the partition table, open the drive again if your "
+			"program has it open, and repeat it.", join->drive->path, what, (unsigned long long)offset);
 }
 
 /* EILSEQ: the drive or the block layer found the mismatch. */

@@ -40,8 +40,8 @@ static int check_length(struct donard_queue *queue, const struct dnd_queue_reque
 	if (drive->is_file || end <= drive->size_bytes)
 		return 0;
 	return dnd_fail_member(queue->ctx, DND_E_PAST_END, dnd_past_end(request->file_offset, request->length, drive->size_bytes),
-			       "%s: %llu bytes from offset %llu go past its end, which "
-			       "is at %llu.", drive->path, (unsigned long long)request->length,
+			       "%s: %llu bytes from offset %llu go past its end, which was at %llu when it was opened. If it has grown, "
+			       "open it again.", drive->path, (unsigned long long)request->length,
 			       (unsigned long long)request->file_offset, (unsigned long long)drive->size_bytes);
 }
 

@@ -659,6 +659,24 @@ static void answer_decides(void **state)
 	assert_says(donard_error(scene->ctx), "DRAM cannot get the block either");
 }
 
+/* An open file keeps the size that it had: requests fail until it is opened again. */
+static void changed_since_it_was_opened(void **state)
+{
+	struct scene *scene = scene_of(state, 4, 0);
+	const struct dnd_generic generic = { .fd = -1 };
+	struct dnd_join join = {
+		.ctx = scene->ctx, .drive = &scene->file->drive, .generic = &generic, .align = scene->align,
+	};
+
+	assert_int_equal(__real_dnd_join_failed(&join, false, 0, ESTALE, 0), -EIO);
+	assert_says(donard_error(scene->ctx), "was changed since it was opened");
+	assert_says(donard_error(scene->ctx), "open the drive again if your program has it open, and repeat it.");
+	scene->file->drive.is_file = false;
+	assert_refused(scene, reads(scene, BYTES, 0, 4096, 0), ENXIO, "past-end");
+	assert_says(donard_error(scene->ctx), "which was at 1048576 when it was opened. If it has grown, open it again.");
+	scene->file->drive.is_file = true;
+}
+
 int main(void)
 {
 #define test(name) cmocka_unit_test_setup_teardown(name, queue_setup, queue_teardown)
@@ -684,7 +702,7 @@ int main(void)
 		test(many_memories),
 		test(failure_of_a_request),
 		test(drive_is_asked_without_a_wait),
-		test(answer_decides),
+		test(answer_decides), test(changed_since_it_was_opened),
 	};
 
 	return run_by_both_engines(tests);
