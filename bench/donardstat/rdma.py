@@ -42,7 +42,7 @@ def rdma_sample(run: Run, sample: Sample) -> Sample:
             "operation": sample.get("direction") or sample.get("operation"),
             "target": sample.get("name") or sample.get("target")}
     if is_check or sample.get("operation") == "latency":
-        seen["bytes_per_second"] = None
+        seen |= dict.fromkeys(("bytes_per_second", "server_cpu_seconds_per_gib", "server_faults"))
     if is_check:
         seen["verified"] = sample.get("verified_bytes") == sample.get("bytes")
     return seen

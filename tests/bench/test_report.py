@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from donardstat import command, plots, summary
+from donardstat import command, plots, rdma, summary
 from donardstat.results import Run
 from donardstat.text import MARK
 from invented import Json, results
@@ -41,8 +41,10 @@ def as_bench_table1(data: Json) -> Json:
         plain.update(name=sample["target"], target="p2pmem9", direction=sample["operation"], operation="bandwidth",
                      purpose="measure")
         samples += [plain,
-                    {**plain, "latency_ns": {"p50": 3000, "p99": 5000}, "operation": "latency", "bytes_per_second": 1},
-                    {**plain, "purpose": "verify", "bytes": 64, "verified_bytes": 64, "bytes_per_second": 2}]
+                    {**plain, "latency_ns": {"p50": 3000, "p99": 5000}, "operation": "latency", "bytes_per_second": 1,
+                     "server_cpu_seconds_per_gib": 9000, "server_faults": 9000},
+                    {**plain, "purpose": "verify", "bytes": 64, "verified_bytes": 64, "bytes_per_second": 2,
+                     "server_cpu_seconds_per_gib": 900, "server_faults": 900}]
     return {**data, "samples": samples}
 
 
@@ -155,7 +157,13 @@ class Report(unittest.TestCase):
 
     def test_table1_samples(self):
         """report: RDMA samples of bench table1"""
-        self.shows(r"^\| siw \| write \| NVRAM \(PMR\) \| 0\.91 \| 1\.00 \| 1\.00 \| .* \| yes \|$", "table1")
+        self.shows(r"^\| siw \| write \| NVRAM \(PMR\) \| 0\.91 \| 1\.00 \| 1\.00 \| .* \| 40 \| - \| yes \|$", "table1")
+
+    def test_table1_server(self):
+        """report: what bandwidth costs the server, without its comparing and its small requests"""
+        samples = as_bench_table1(results("table1"))["samples"]
+        for figure in rdma.figures(rdma.rdma_samples([Run("table1-siw", {"samples": samples})])):
+            self.assertEqual((figure.server_cpu, figure.server_faults), (9.5, 40))
 
     def test_cache(self):
         """report: what a write of the cache costs, what its destage, and what the kernel refuses"""
