@@ -14,6 +14,7 @@
 #include "bench_rdma.h"
 #include "errors.h"
 #include "process.h"
+#include "progress.h"
 
 /* Ends when this program does, however that ends. */
 static void become(const char *program, const char *address, const char *target, uint64_t bytes, int out)
@@ -21,6 +22,10 @@ static void become(const char *program, const char *address, const char *target,
 	char size[32];
 
 	snprintf(size, sizeof(size), "%llu", (unsigned long long)bytes);
+	/* A signal may have come before it could end this process. */
+	signal(SIGTERM, SIG_DFL);
+	if (cli_stopped(NULL))
+		_exit(EXIT_STOPPED);
 	/* What it says of a failure comes with its events as well. */
 	if (!freopen("/dev/null", "w", stderr) || dup2(out, STDOUT_FILENO) < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM))
 		_exit(EXIT_FAILED);
@@ -52,7 +57,7 @@ static int spawn(struct bench_server *server, const char *address, const char *t
 	return 0;
 }
 
-/* The next one of that name; NULL when the server ended before. What it then said instead is in *@last. */
+/* The next one of that name; NULL when the server ended before, or a signal came. What it then said instead is in *@last. */
 static struct json_object *await(struct bench_server *server, const char *name, struct json_object **last)
 {
 	struct json_object *event, *word = NULL;
@@ -61,7 +66,7 @@ static struct json_object *await(struct bench_server *server, const char *name, 
 	bool found = false;
 
 	*last = NULL;
-	while (!found && getline(&line, &room, server->events) > 0) {
+	while (!found && !cli_stopped(NULL) && getline(&line, &room, server->events) > 0) {
 		event = json_tokener_parse(line);
 		found = event && json_object_object_get_ex(event, "event", &word) &&
 			!strcmp(json_object_get_string(word), name);
@@ -100,8 +105,14 @@ void bench_server_kill(struct bench_server *server)
 static int failed(struct cli *cli, struct bench_server *server, struct json_object *last)
 {
 	struct json_object *error = NULL, *text = NULL, *code = NULL;
-	int rc = ends_with(server);
+	int rc;
 
+	if (cli_stopped(NULL)) {	/* only a client ends a server by itself */
+		bench_server_kill(server);
+		json_object_put(last);
+		return cli_fail_text(cli, EXIT_STOPPED, "canceled", "stopped by a signal.");
+	}
+	rc = ends_with(server);
 	if (last && json_object_object_get_ex(last, "error", &error))
 		json_object_object_get_ex(error, "code", &code);
 	json_object_object_get_ex(error ? error : last, "message", &text);

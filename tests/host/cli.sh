@@ -365,6 +365,25 @@ bench_without_stat() {
 		python3 -c 'import json, sys; sys.exit(len(json.loads(sys.argv[1])["samples"]) != 2)' "$out"
 }
 
+# A signal to the bench alone, while its server takes its time, ends both.
+bench_stops_before_its_server_listens() {
+	local folder=$LOGS/waiting status=0
+	mkdir -p "$folder"
+	cp "$BUILD/donard-bench" "$BUILD"/libdonard{,-meter}.so.0 "$folder/"
+	printf '#!/bin/sh\necho $$ >"%s/pid"\nexec sleep 600\n' "$folder" >"$folder/donard-cli"
+	chmod 755 "$folder/donard-cli"
+	rm -f "$folder/pid"
+	"$folder/donard-bench" table1 --here 127.0.0.1 dram=dram --meter none --json >"$folder/said" 2>&1 &
+	until [[ -s $folder/pid ]]; do
+		kill -0 $! || break
+		sleep 0.1
+	done
+	kill -TERM $!
+	wait $! || status=$?
+	cat "$folder/said"
+	((status == 130)) && grep -q '"canceled"' "$folder/said" && [[ ! -d /proc/$(<"$folder/pid") ]]
+}
+
 bench_shows_a_table() {
 	local out
 	out=$("$BUILD/donard-bench" null --rounds 3) || return 1
@@ -498,6 +517,7 @@ run_cli_contracts() {
 	try "cli: --json may be the value of an option" no_json_of copy --via --json a
 	try "cli: bench with 100000 words" bench_takes_many_words
 	try "cli: bench without donard-stat" bench_without_stat
+	try "cli: bench, a signal before its server listens" bench_stops_before_its_server_listens
 	try "cli: bench shows a table" bench_shows_a_table
 	try "cli: measure, no such program" json_of 127 '"frob: No such file" in it["error"]["message"]' measure --json frob
 	try "cli: measure, what cannot be run" cli_exits 126 '/etc/passwd: Permission denied.*Name a program' \
