@@ -203,6 +203,16 @@ static const struct donard_region_counts *counts_before(const struct cli_top_sam
 	return NULL;
 }
 
+/* The same of a drive. One of its paths may have gone since, with all that it had counted, or another drive has its name. */
+static const struct donard_drive_counts *drive_before(const struct cli_top_sample *before, const struct drive *drive)
+{
+	const struct drive *one = before ? find_drive(before, drive->name) : NULL;
+	const struct donard_drive_counts *now = &drive->counts, *then = one ? &one->counts : NULL;
+
+	return then && now->reads >= then->reads && now->read_bytes >= then->read_bytes &&
+	       now->writes >= then->writes && now->written_bytes >= then->written_bytes ? then : NULL;
+}
+
 /* What each field grew by in a second; unknown without @before. */
 static void add_rates(struct json_object *row, const struct cli_field *fields, const void *counts, const void *before,
 		      double seconds)
@@ -247,10 +257,10 @@ static struct json_object *drive_rows(const struct cli_top_sample *sample, const
 	struct json_object *rows = json_object_new_array();
 
 	for (size_t i = 0; i < sample->drive_count; i++) {
-		const struct drive *drive = &sample->drives[i], *one = before ? find_drive(before, drive->name) : NULL;
+		const struct drive *drive = &sample->drives[i];
 		struct json_object *row = json_object_new_object();
 
-		add_rates(row, drive_fields, &drive->counts, one ? &one->counts : NULL, seconds);
+		add_rates(row, drive_fields, &drive->counts, drive_before(before, drive), seconds);
 		cli_add_text(row, "name", drive->name);
 		cli_add_number(row, "in_flight", drive->counts.in_flight);
 		json_object_array_add(rows, row);

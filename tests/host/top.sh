@@ -86,7 +86,7 @@ put() {
 	printf '%s\n' "$1" >"$2.new" && mv "$2.new" "$2"
 }
 
-# What changed between two samples, and what did not; another region of the name has no rates yet.
+# What changed between two samples, and what did not; another region or drive of the name has no rates yet.
 top_changes() {
 	local tree=$LOGS/top region=$LOGS/top/class/p2pmem/p2pmem0
 	local owned='^p2pmem0 +ready +128 MiB +256 MiB +128 MiB'
@@ -95,6 +95,8 @@ top_changes() {
 	top_says "$owned +[1-9][0-9]* +0 +0 +0 +0\$" 1 || return
 	put '5 0 2097160 0 6 0 16 0 0 0 0' "$tree/devices/nvme0/nvme0n1/stat"
 	top_says '^nvme0n1 +0 +[1-9][0-9.]* MiB/s +0 +0 +0$' 1 || return
+	put '5 0 8 0 6 0 16 0 1 0 0' "$tree/devices/nvme0/nvme0n1/stat"
+	top_says '^nvme0n1 +- +- +- +- +1$' 1 || return
 	put 4096 "$region/statistics/taken_bytes"
 	top_says "$owned +- +- +- +- +-\$" 2 || return
 	put 0000:05:00.0 "$region/bdf"
