@@ -7,7 +7,7 @@ from .rdma import Figure
 from .results import (Point, Refused, Run, copies, counted, cpu_seconds, dram_overhead, dram_payload, faults,
                       groups, instructions, method_order, points)
 from .stats import Sample, Value
-from .text import MARK, columns, direction_name, grouped, method_name, ratio, share, size
+from .text import columns, direction_name, grouped, mark, method_name, ratio, share, size
 
 
 def copy(run: Run) -> list[str]:
@@ -118,5 +118,5 @@ def lines(run: Run) -> list[str]:
     make = TABLES.get(run.data.get("benchmark", ""))
     if not make:
         raise Refused(f"'{run.file}' is of no benchmark that is known: {', '.join(TABLES)}")
-    emulated = [MARK] if run.data["emulated"] else []
+    emulated = [mark([run.data.get("meter")])] if run.data["emulated"] else []
     return emulated + make(run)

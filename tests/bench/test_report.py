@@ -10,7 +10,7 @@ from pathlib import Path
 
 from donardstat import command, plots, rdma, summary
 from donardstat.results import Run
-from donardstat.text import MARK
+from donardstat.text import MARK, RATIOS_MARK
 from invented import Json, results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -282,6 +282,10 @@ class Tables(unittest.TestCase):
         """table: of copies, a line a method"""
         self.check("copy-counts", f"^{re.escape(MARK)}$", "^direction +block +depth",
                    r"^drive to region +1 MiB +16 +1 +donard, bounced .* 2\.00 +0\.500 +2\.50 +300,000")
+
+    def test_mark(self):
+        """table: counts are exact by the lab's meter alone"""
+        self.check("copy-rates", f"^{re.escape(RATIOS_MARK)}$")
 
     def test_setup(self):
         """table: of setting up, medians of instructions and time"""
