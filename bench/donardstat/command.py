@@ -5,9 +5,10 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from . import guard, summary
-from .results import Refused, Run, from_stream, from_text, read, text_in, text_of
+from .results import Refused, Run, copy_samples, from_stream, from_text, read, text_in, text_of
 
 DONE, FAILED, USAGE, UNSUPPORTED = range(4)
 
@@ -38,11 +39,27 @@ def run_table(options: argparse.Namespace) -> int:
     return DONE
 
 
+def joined_options(joined: Sequence[Run]) -> dict[str, Any]:
+    """Each as all have it; where they differ, a list of what they have."""
+    found: dict[str, Any] = {}
+    for key in dict.fromkeys(key for run in joined for key in run.options):
+        values = [run.options.get(key) for run in joined]
+        different = [value for at, value in enumerate(values) if value not in values[:at]]
+        found[key] = different if len(different) > 1 else values[0]
+    return found
+
+
 def run_join(options: argparse.Namespace) -> int:
     joined = [run for file in options.files for run in from_stream(text_of(Path(file)), file)]
-    data = {**joined[0].data, "samples": [sample for run in joined for sample in run.samples]}
+    for key in ("benchmark", "kernel", "emulated", "meter"):
+        if any(run.data.get(key) != joined[0].data.get(key) for run in joined):
+            raise Refused(f"these are not one result: they differ in \"{key}\"")
+    data = {**joined[0].data, "options": joined_options(joined)}
+    # What a run says for all of its samples, these say themselves beside others'.
+    by_sample = isinstance(data["options"].get("page_type"), list)
+    data["samples"] = [sample for run in joined for sample in (copy_samples(run) if by_sample else run.samples)]
     if options.levers:
-        data["options"] = {**joined[0].options, "levers": True}
+        data["options"]["levers"] = True
     print(json.dumps(data, separators=(",", ":"), ensure_ascii=False))
     return DONE
 
@@ -79,7 +96,8 @@ def parser() -> argparse.ArgumentParser:
     table.set_defaults(run=run_table)
 
     join = commands.add_parser("join", help="several runs as one result", description="""
-        Prints the first result with the samples of all. A FILE may hold several results, one after the other.""")
+        Prints the first result with the samples of all, and as options a list where they differ. A FILE may hold several
+        results, one after the other. Of different benchmarks, kernels or meters nothing is joined.""")
     join.add_argument("--levers", action="store_true", help="the report is to show them as levers")
     join.add_argument("files", nargs="+", metavar="FILE")
     join.set_defaults(run=run_join)

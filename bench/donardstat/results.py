@@ -189,9 +189,9 @@ def verdict(samples: Iterable[Sample]) -> str:
 # ---- copies ----
 
 def copy_samples(run: Run) -> list[Sample]:
-    """A run says of its region what holds for all samples."""
+    """A run says of its region what holds for all samples that do not say it themselves."""
     page_type = run.options.get("page_type")
-    return [{**sample, "page_type": sample.get("page_type") or page_type} for sample in run.samples]
+    return [{"page_type": page_type, **sample} for sample in run.samples]
 
 
 def copies(results: Iterable[Run], prefix: str) -> list[Sample]:

@@ -332,6 +332,16 @@ class Tables(unittest.TestCase):
         data = json.loads(done.stdout)
         self.assertEqual((len(data["samples"]), data["options"]["levers"]), (18, True))
 
+    def test_join_different(self):
+        """join: options that differ are all there, and what no run can share is refused"""
+        first = results("copy-rates")
+        second = {**first, "options": {**first["options"], "size": 4096, "page_type": "p2pdma"}}
+        data = json.loads(self.joined(json.dumps(first) + json.dumps(second)).stdout)
+        self.assertEqual(data["options"], {"page_type": ["generic", "p2pdma"], "size": [16777216, 4096], "rounds": 3})
+        self.assertEqual([data["samples"][at]["page_type"] for at in (0, -1)], ["generic", "p2pdma"])
+        done = self.joined(json.dumps(first) + json.dumps({**first, "meter": "lab"}))
+        self.assertEqual((done.returncode, done.stdout, "\"meter\"" in done.stderr), (1, "", True))
+
     def test_join_broken(self):
         """join: a file that ends within a result, or is empty, is refused"""
         done = self.joined(json.dumps(results("null")) + "\n{\"samples\": [")
