@@ -3,7 +3,7 @@
 # Runs in the first of two guests: RDMA write and read into memory of the second, by target, and perftest as
 # Debian ships it for comparison. JSON in the form of donard-cli bench, rounds interleaved; a sample is
 #   {fabric, operation, target, method, round, block_bytes, queue_depth, bytes_per_second} and, of donard,
-#   {..., latency_ns, server_cpu_seconds_per_gib, server_faults, verified}
+#   {..., latency_ns, pings, server_cpu_seconds_per_gib, server_faults, verified}
 # Samples of donard and of perftest of the same round are neighbours in time.
 set -euo pipefail
 
@@ -61,7 +61,7 @@ by_donard() {
 	run_client "$1" lat --block-size 64 --iterations "$PINGS"
 	run_client "$1" bw --block-size "$BLOCK" --size "$BLOCK" --queue-depth "$DEPTH" --iterations "$COUNT"
 	wait
-	filter='{bytes_per_second: .[0].bytes_per_second, latency_ns: .[2].latency_ns,
+	filter='{bytes_per_second: .[0].bytes_per_second, latency_ns: .[2].latency_ns, pings: .[2].requests,
 		server_cpu_seconds_per_gib: ((.[1].user_seconds + .[1].system_seconds) * 1073741824 / .[0].bytes),
 		server_faults: (.[1].minor_faults + .[1].major_faults), verified: '$verified'}'
 	sample donard "$1" "$2" "$3" "$filter" "$WORK/bw" "$WORK/left" "$WORK/lat"

@@ -178,7 +178,8 @@ def setting_up(results: Results) -> Figure | None:
 def _latency_panel(group: Sequence[rdma.Figure], all_figures: Sequence[rdma.Figure], y: Axis, emulated: bool) -> Panel:
     lines = tuple(Line(target_name(figure.target), colour(figure.target), there) for figure in group
                   if (there := _latencies(figure, all_figures, emulated)))
-    x = Axis(0, len(rdma.PERCENTILES) - 1, False, tuple(enumerate(rdma.PERCENTILES)))
+    names = rdma.known_percentiles(all_figures)
+    x = Axis(0, len(names) - 1, False, tuple(enumerate(names)))
     return Panel(f"{group[0].fabric}, {group[0].operation}", x, y, "",
                  "times DRAM's p50" if emulated else "latency, us", lines)
 
@@ -187,7 +188,7 @@ def _latencies(figure: rdma.Figure, figures: Sequence[rdma.Figure], emulated: bo
     """Of an emulator only ratios to the median into DRAM are drawn."""
     base = figure.base(figures)
     unit = (base.latency["p50"] if base else None) if emulated else 1000
-    values = [stats.over(figure.latency[name], unit) for name in rdma.PERCENTILES]
+    values = [stats.over(figure.latency[name], unit) for name in rdma.known_percentiles(figures)]
     return tuple((at, value) for at, value in enumerate(values) if value is not None)
 
 

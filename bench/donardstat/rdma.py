@@ -10,6 +10,7 @@ from .stats import Sample, Value
 
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
 TARGETS = ("dram", "nvram", "gpu")
+LATENCY_BYTES = 64  # of one request, in bench table1 as in bench/rdma.sh
 
 
 def fabric_of(file: str) -> str:
@@ -33,6 +34,18 @@ def per_byte_moved(sample: Sample) -> dict[str, Value]:
             "instructions": stats.times(stats.over(instructions(sample), moved), MIB)}
 
 
+def percentiles(sample: Sample) -> dict[str, Value]:
+    """What is the largest value itself, because there are too few, is no percentile."""
+    seen = sample.get("latency_ns") or {}
+    return {name: seen.get(name) if name == "max" or seen.get(name) != seen.get("max") else None for name in PERCENTILES}
+
+
+def latency(samples: Sequence[Sample]) -> dict[str, Value]:
+    """Medians over the rounds."""
+    each = [percentiles(sample) for sample in samples]
+    return {name: stats.median(one[name] for one in each) for name in PERCENTILES}
+
+
 def rdma_sample(run: Run, sample: Sample) -> Sample:
     """bench table1 tells requests for bandwidth, for latency and to compare data apart; here they are one operation,
     each with only the figures it is for."""
@@ -43,6 +56,8 @@ def rdma_sample(run: Run, sample: Sample) -> Sample:
             "target": sample.get("name") or sample.get("target")}
     if is_check or sample.get("operation") == "latency":
         seen |= dict.fromkeys(("bytes_per_second", "server_cpu_seconds_per_gib", "server_faults"))
+    if sample.get("operation") == "latency":
+        seen["pings"] = sample.get("requests")
     if is_check:
         seen["verified"] = sample.get("verified_bytes") == sample.get("bytes")
     return seen
@@ -93,6 +108,10 @@ class Figure:
         return next((one for one in figures if one.same_operation(self) and one.target == self.target), None)
 
 
+def known_percentiles(figures: Sequence[Figure]) -> list[str]:
+    return [name for name in PERCENTILES if any(figure.latency[name] is not None for figure in figures)]
+
+
 def _figure(samples: Sequence[Sample]) -> Figure:
     def median(key: str) -> Value:
         return stats.median(sample.get(key) for sample in samples)
@@ -105,8 +124,7 @@ def _figure(samples: Sequence[Sample]) -> Figure:
         counted=len(payloads), overhead=median("overhead"), bar=median("bar"),
         instructions=median("instructions"), bytes_per_second=median("bytes_per_second"),
         server_cpu=median("server_cpu_seconds_per_gib"), server_faults=median("server_faults"),
-        latency={name: stats.median((sample.get("latency_ns") or {}).get(name) for sample in samples)
-                 for name in PERCENTILES},
+        latency=latency(samples),
         verified=verdict(samples))
 
 

@@ -265,6 +265,14 @@ def setting_up(results: Results) -> list[str]:
 
 # ---- RDMA ----
 
+def _table1_percentiles(figures: Sequence[Figure]) -> list[str]:
+    return [name for name in rdma.known_percentiles(figures) if name in ("p50", "p99", "p99.9")]
+
+
+def _percentile(name: str) -> Callable[[Figure], Value]:
+    return lambda figure: figure.latency[name]
+
+
 def _table1_line(figure: Figure, figures: Sequence[Figure], counts: Sequence[Figure], emulated: bool) -> list[str]:
     base, perftest = figure.base(figures), figure.of_perftest(figures)
     # A meter in the same run, on a real machine, or one that counted the same requests in a run of its own.
@@ -276,8 +284,8 @@ def _table1_line(figure: Figure, figures: Sequence[Figure], counts: Sequence[Fig
     absolute = [] if emulated else [grouped(stats.times(figure.bytes_per_second, 1e-6)),
                                     ratio(stats.times(figure.latency["p50"], 1e-3))]
     return [figure.fabric, figure.operation, target_name(figure.target), *absolute,
-            to_base(lambda one: one.bytes_per_second), to_base(lambda one: one.latency["p50"]),
-            to_base(lambda one: one.latency["p99"]), to_base(lambda one: one.latency["p99.9"]),
+            to_base(lambda one: one.bytes_per_second),
+            *(to_base(_percentile(name)) for name in _table1_percentiles(figures)),
             share(seen.dram if seen else None), share(seen.payload if seen else None),
             to_base(lambda one: one.server_cpu), grouped(figure.server_faults),
             ratio(stats.over(figure.bytes_per_second, perftest.bytes_per_second if perftest else None)),
@@ -292,12 +300,16 @@ def table1(results: Results) -> list[str]:
     emulated = is_emulated(runs(results, "table1"))
     first = next((sample for sample in samples if sample.get("bytes_per_second") is not None), samples[0])
     figures, counts = rdma.figures(samples), rdma.counted_here(results)
-    heads = ["fabric", "operation", "target", *([] if emulated else ["MB/s", "p50, us"]), "bandwidth", "latency p50",
-             "p99", "p99.9", "DRAM / byte", "of it payload", "server CPU", "server faults", "bandwidth / perftest's",
-             "verified"]
-    return [f"Requests of {size(first['block_bytes'])}, depth {first['queue_depth']}. Bandwidth, latency and CPU are "
-            "ratios to the DRAM target of the same fabric and operation; faults are a count; the last ratio is to "
-            "perftest on the same target. DRAM is bytes for each byte moved, of both ends together: see below.", "",
+    pings = stats.most(sample.get("pings") for sample in samples)
+    often = f", {grouped(pings)} a round" if pings else ""
+    heads = ["fabric", "operation", "target", *([] if emulated else ["MB/s", "p50, us"]), "bandwidth",
+             *(f"latency {name}" for name in _table1_percentiles(figures)), "DRAM / byte", "of it payload", "server CPU",
+             "server faults", "bandwidth / perftest's", "verified"]
+    return [f"Bandwidth is of requests of {size(first['block_bytes'])}, depth {first['queue_depth']}; latency of requests of "
+            f"{size(rdma.LATENCY_BYTES)}, one at a time{often}. A percentile of so few that it is the largest of them is left "
+            "out. Bandwidth, latency and CPU are ratios to the DRAM target of the same fabric and operation; faults are a "
+            "count; the last ratio is to perftest on the same target. DRAM is bytes for each byte moved, of both ends together: see "
+            "below.", "",
             *table(3, heads, [_table1_line(figure, figures, counts, emulated) for figure in figures
                               if figure.method == "donard"])]
 

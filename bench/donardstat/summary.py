@@ -82,11 +82,9 @@ def table1(run: Run) -> list[str]:
 
 def _rdma_line(group: Sequence[Sample]) -> list[str]:
     first = group[0]
-    latency = {name: stats.median((sample.get("latency_ns") or {}).get(name) for sample in group)
-               for name in rdma.PERCENTILES}
     rate = stats.median(sample.get("bytes_per_second") for sample in group)
     return [first["operation"], first["direction"], first["method"], size(first["block_bytes"]),
-            str(first["queue_depth"]), grouped(stats.times(rate, 1e-6)), *map(_microseconds, latency.values()),
+            str(first["queue_depth"]), grouped(stats.times(rate, 1e-6)), *map(_microseconds, rdma.latency(group).values()),
             grouped(stats.median(map(instructions, group)))]
 
 

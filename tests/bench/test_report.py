@@ -41,8 +41,8 @@ def as_bench_table1(data: Json) -> Json:
         plain.update(name=sample["target"], target="p2pmem9", direction=sample["operation"], operation="bandwidth",
                      purpose="measure")
         samples += [plain,
-                    {**plain, "latency_ns": {"p50": 3000, "p99": 5000}, "operation": "latency", "bytes_per_second": 1,
-                     "server_cpu_seconds_per_gib": 9000, "server_faults": 9000},
+                    {**plain, "latency_ns": {"p50": 3000, "p99": 5000, "p99.9": 6000, "max": 6000}, "operation": "latency",
+                     "requests": 160, "bytes_per_second": 1, "server_cpu_seconds_per_gib": 9000, "server_faults": 9000},
                     {**plain, "purpose": "verify", "bytes": 64, "verified_bytes": 64, "bytes_per_second": 2,
                      "server_cpu_seconds_per_gib": 900, "server_faults": 900}]
     return {**data, "samples": samples}
@@ -159,6 +159,13 @@ class Report(unittest.TestCase):
         """report: RDMA samples of bench table1"""
         self.shows(r"^\| siw \| write \| NVRAM \(PMR\) \| 0\.91 \| 1\.00 \| 1\.00 \| .* \| 40 \| - \| yes \|$", "table1")
 
+    def test_table1_percentiles(self):
+        """report: latency is of small requests, and the largest of too few is no percentile"""
+        self.shows(r"^Bandwidth is of requests of 64 KiB, depth 16; latency of requests of 64 B, one at a time, 160 a round\.",
+                   "table1")
+        self.shows(r"^\| fabric \| .* \| bandwidth \| latency p50 \| latency p99 \| DRAM / byte \|", "table1")
+        self.shows(r"^\| fabric \| .* \| latency p99 \| latency p99\.9 \| DRAM / byte \|")
+
     def test_table1_server(self):
         """report: what bandwidth costs the server, without its comparing and its small requests"""
         samples = as_bench_table1(results("table1"))["samples"]
@@ -171,8 +178,8 @@ class Report(unittest.TestCase):
         self.shows(r"^\| nvmet on the drive, FUA \| 16 \| 2\.00 \| 4\.00 \| 0 \| 1\.00 \| 5,000 \|$")
         self.shows(r"^nvmet on dm-writecache, mode p: the kernel refuses it on this NVRAM \(`Operation not supported`\)\.$")
         self.shows(r"^\| donard's cache \| 409,600 \| 409,600 \| 0 \|$")
-        self.shows(r"^\| donard's cache \| 1 \| 3 \| 0\.13 \| 0\.13 \| 0\.13 \| 0\.13 \|$")
-        self.shows(r"^\| donard's cache \| 16 \| 3 \| 0\.02 \| 0\.02 \| 0\.02 \| 0\.02 \|$")
+        self.shows(r"^\| donard's cache \| 1 \| 48 \| 3 \| 0\.13 \| 0\.13 \| 0\.13 \|$")
+        self.shows(r"^\| donard's cache \| 16 \| 48 \| 3 \| 0\.02 \| 0\.02 \| 0\.02 \|$")
         self.shows(r"^\| 16 MiB/s \| 3 \| 1\.10 \| 1\.10 \|$")
         self.shows(r"missed by 0\.45 with the drive as fast as it is; met with the drive at 16 MiB/s\.$")
 
