@@ -361,7 +361,8 @@ def harness(results: Results) -> list[str]:
     heads = ["between the markers", "instructions, user", "instructions, kernel", "DRAM payload bytes",
              "DRAM overhead bytes", "page faults"]
     return ["The harness itself, median of a sample: between two markers with nothing in between, and around a process "
-            "that does nothing. Differences of two sizes leave it out of every figure above.", "",
+            "that does nothing. Differences of two sizes leave both out of the figures of copies, of requests and of the write "
+            "cache. Those of Setting up and of RDMA are of single runs between two markers: the first line is in each.", "",
             *table(1, heads, [[group[0]["method"], *(grouped(stats.median(map(figure, group))) for figure in figures)]
                               for group in groups(samples, lambda sample: sample["method"])])]
 
