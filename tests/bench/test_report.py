@@ -11,7 +11,7 @@ from pathlib import Path
 from donardstat import command, plots, rdma, summary
 from donardstat.results import Run
 from donardstat.text import MARK, RATIOS_MARK
-from invented import Json, results
+from invented import Json, copy, results
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -289,6 +289,12 @@ class Tables(unittest.TestCase):
         """table: of copies, a line a method"""
         self.check("copy-counts", f"^{re.escape(MARK)}$", "^direction +block +depth",
                    r"^drive to region +1 MiB +16 +1 +donard, bounced .* 2\.00 +0\.500 +2\.50 +300,000")
+
+    def test_threads(self):
+        """table: the rate of threads is that of all together, not by their own clocks"""
+        samples = [{**sample, "wall_seconds": 1 + sample["bytes"] / 1e9} for sample in copy("fio", "to-region", 65536, 16, 4)]
+        said = summary.lines(Run("x", {**results("copy-rates"), "samples": samples}))
+        self.assertRegex("\n".join(said), r"drive to region +64 KiB +16 +4 +fio p2p +1,000 ")
 
     def test_mark(self):
         """table: counts are exact by the lab's meter alone"""
