@@ -226,6 +226,14 @@ static void say_aio(const struct point *point)
 			  point->method->name);
 }
 
+/* The smaller size is for costs, and one round for all. */
+static void say_untimed(const struct bench *bench, const struct point *point)
+{
+	if (!point->round && point->bytes == bench->size_bytes && point->threads == 1)
+		bench_say("%s: its clock is too coarse for so little, so it has no rate: use a larger --size",
+			  point->method->name);
+}
+
 static int add_sample(const struct bench *bench, const struct point *point, struct run *run,
 		      const struct cli_job_usage *usage, const struct donard_measurement *measurement)
 {
@@ -242,6 +250,8 @@ static int add_sample(const struct bench *bench, const struct point *point, stru
 	json_object_object_add(sample, "aio", json_object_new_boolean(run->aio));
 	if (run->aio)
 		say_aio(point);
+	if (seconds < 0)
+		say_untimed(bench, point);
 	if (bench->meter)
 		bench_add_measured(sample, measurement);
 	bench_add_sample(bench->model, sample);

@@ -217,12 +217,15 @@ static int fio_passthrough(const struct bench_piece *piece, int output_fd,
 	return one_program(command, output_fd);
 }
 
+/* It counts whole milliseconds and rounds up: of no fewer than these that is a twentieth at most. */
+#define FIO_LEAST_MS	20
+
 /* fio warns on stdout before its JSON. */
 static double fio_seconds(const char *report)
 {
 	const char *start = strchr(report, '{');
 	struct json_object *model = start ? json_tokener_parse(start) : NULL, *jobs, *value;
-	double seconds = -1, bytes = 0, rate = 0;
+	double milliseconds = 0;
 
 	if (json_object_object_get_ex(model, "jobs", &jobs) && json_object_array_length(jobs)) {
 		static const char *const sides[] = { "read", "write" };
@@ -233,15 +236,12 @@ static double fio_seconds(const char *report)
 			    !json_object_object_get_ex(side, "io_bytes", &value) ||
 			    json_object_get_double(value) <= 0)
 				continue;
-			bytes = json_object_get_double(value);
-			if (json_object_object_get_ex(side, "bw_bytes", &value))
-				rate = json_object_get_double(value);
+			if (json_object_object_get_ex(side, "runtime", &value))
+				milliseconds = json_object_get_double(value);
 		}
 	}
-	if (rate > 0)
-		seconds = bytes / rate;
 	json_object_put(model);
-	return seconds;
+	return milliseconds >= FIO_LEAST_MS ? milliseconds / 1000 : -1;
 }
 
 #define BOTH_WAYS	(BENCH_REGION | BENCH_BACK)

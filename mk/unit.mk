@@ -87,8 +87,8 @@ $(BUILD)/tests/unit/test_nbd_worker: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=
 	$(addprefix queue_,open close descriptor poll) $(addprefix cache_,connect close info register write read trim flush))
 
 $(BUILD)/tests/unit/test_bench_gpu.o: ALL_CFLAGS += -iquote bench -iquote tool
-$(BUILD)/tests/unit/test_bench_gpu: $(addprefix $(BUILD)/,bench/cufile.o tool/progress.o)
-$(BUILD)/tests/unit/test_bench_gpu: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,pread pwrite fsync dlopen dlsym)
+$(BUILD)/tests/unit/test_bench_gpu: $(addprefix $(BUILD)/,$(addprefix bench/,cufile.o methods.o plain.o) tool/progress.o)
+$(BUILD)/tests/unit/test_bench_gpu: UNIT_LIBS := -ljson-c $(addprefix -Wl$(comma)--wrap=,pread pwrite fsync dlopen dlsym)
 
 DOCTOR_TESTS := $(addprefix $(BUILD)/tests/unit/,test_doctor test_prove_nic)
 $(addsuffix .o,$(DOCTOR_TESTS)): ALL_CFLAGS += -iquote tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the benchmark does by others' calls with memory of a GPU, which is DRAM here. */
+/* What the benchmark does by others' calls with memory of a GPU, which is DRAM here, and by fio. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -218,6 +218,41 @@ static void test_no_flush(void **state)
 	assert_int_equal(flushes, 0);
 }
 
+/* ---- fio ---- */
+
+/* What methods.c has besides. */
+int bench_queue(const void *piece)
+{
+	return !piece;
+}
+
+int bench_queue_registered(const void *piece)
+{
+	return !piece;
+}
+
+int cli_find_program(const char *name, char *path, size_t path_bytes)
+{
+	return snprintf(path, path_bytes, "/%s", name) < 0;
+}
+
+static double fio_says(int milliseconds)
+{
+	char report[256];
+
+	snprintf(report, sizeof(report), "fio: a warning\n{ \"jobs\": [ { \"read\": { \"io_bytes\": 0, \"runtime\": 0 }, "
+		 "\"write\": { \"io_bytes\": 16777216, \"runtime\": %d } } ] }", milliseconds);
+	return bench_find_method("fio")->seconds(report);
+}
+
+/* Its clock has whole milliseconds: of three, one may be wrong. */
+static void test_coarse_clock(void **state)
+{
+	(void)state;
+	assert_true(fio_says(3) < 0);
+	assert_true(fio_says(137) > 0.1369 && fio_says(137) < 0.1371);
+}
+
 static int make_drive(void **state)
 {
 	int fd = mkstemp(drive);
@@ -238,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_short),
 		cmocka_unit_test(test_no_flush),
+		cmocka_unit_test(test_coarse_clock),
 	};
 
 	return cmocka_run_group_tests_name("bench_gpu", tests, make_drive, remove_drive);
