@@ -38,8 +38,8 @@ uint32_t bench_rdma_iterations(uint64_t block_bytes);
 /* ---- perftest.c ---- */
 
 /* The unmodified program that does what @run says; an exit code, and the sample if that is 0. */
-int bench_perftest_run(struct cli *cli, struct donard_meter *meter, const struct bench_rdma *run,
-		       uint16_t first_port, uint64_t round, struct json_object **sample);
+int bench_perftest_run(struct cli *cli, const struct bench_rdma *run, uint16_t first_port, uint64_t round,
+		       struct json_object **sample);
 /* Are all of its programs here? Returns 0 or an exit code. */
 int bench_perftest_check(struct cli *cli);
 

@@ -35,8 +35,7 @@ static int add_perftest(struct plan *plan, uint64_t round)
 
 	if (!plan->perftest)
 		return EXIT_DONE;
-	rc = bench_perftest_run(plan->cli, plan->meter, &plan->run, (uint16_t)plan->perftest_port, round,
-				&sample);
+	rc = bench_perftest_run(plan->cli, &plan->run, (uint16_t)plan->perftest_port, round, &sample);
 	if (!rc)
 		bench_add_sample(plan->model, sample);
 	return rc;
