@@ -176,6 +176,9 @@ static struct json_object *sample_of(const struct bench_rdma *run, const struct 
 	cli_add_number(sample, "block_bytes", run->options.block_bytes);
 	cli_add_number(sample, "queue_depth", latency ? 1 : run->options.queue_depth);
 	cli_add_number(sample, "round", round);
+	/* ib_write_lat plays ping-pong and halves its times; ours, as ib_read_lat's, are until the completion. */
+	if (latency && run->options.direction == DONARD_RDMA_WRITE)
+		json_object_object_add(sample, "half_round_trip", json_object_new_boolean(true));
 	found = latency ? add_latency(sample, output, run->options.block_bytes) :
 			  add_bandwidth(sample, output, run->options.block_bytes);
 	if (found)

@@ -91,9 +91,11 @@ def _rdma_line(group: Sequence[Sample]) -> list[str]:
 def rdma_requests(run: Run) -> list[str]:
     heads = ["operation", "direction", "method", "block", "depth", "MB/s", *(f"{name}/us" for name in rdma.PERCENTILES),
              "instructions"]
-    return columns(3, heads, [_rdma_line(group) for group in groups(run.samples, lambda sample: (
+    lines = columns(3, heads, [_rdma_line(group) for group in groups(run.samples, lambda sample: (
         sample["operation"], sample["direction"] == "read", sample["block_bytes"], sample["queue_depth"],
         sample["method"]))])
+    halves = any(sample.get("half_round_trip") for sample in run.samples)
+    return lines + (["perftest's latency of a write is half of a round trip, donard's a whole one."] if halves else [])
 
 
 def nothing(run: Run) -> list[str]:

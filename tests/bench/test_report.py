@@ -309,6 +309,15 @@ class Tables(unittest.TestCase):
         self.check("rdma-counts", r"^write +dram .* 7\.00 +2\.00 +0 ", r"^read +gpu .* 6\.00 +1\.00 +1\.00 ")
         self.check("table1", r"^write +nvram +18 +0\.91 +220\.00 +1\.10 .* yes$")
 
+    def test_rdma(self):
+        """table: of requests of RDMA, and what perftest means by a latency"""
+        sample = {"operation": "latency", "direction": "write", "block_bytes": 64, "queue_depth": 1,
+                  "latency_ns": {"p50": 2000}}
+        of_both = [{**sample, "method": "donard"}, {**sample, "method": "perftest", "half_round_trip": True}]
+        said = summary.lines(Run("x", {**results("null"), "benchmark": "rdma", "samples": of_both}))
+        self.assertRegex(said[-1], "half of a round trip")
+        self.assertRegex(said[-2], r"^latency +write +perftest +64 B +1 +- +2\.00 +- ")
+
     def test_cache(self):
         """table: of a write cache, each part that the run has"""
         self.check("cache", r"^donard's cache +16 +2\.00 +4\.00 +0\.250 +0 ", r"^as fast as it is +3 +0\.50 +0\.50$")

@@ -303,6 +303,8 @@ perftest_beside() {
 	holds "both methods" '[.samples[] | [.method, .operation, .direction]] | unique | length == 8'
 	holds "its rates" 'all(.samples[] | select(.operation == "bandwidth"); .bytes_per_second > 0)'
 	holds "its latencies" 'all(.samples[] | select(.operation == "latency"); .latency_ns.p50 > 0)'
+	holds "what it halves" '[.samples[] | select(.half_round_trip) | [.method, .operation, .direction]] ==
+		[["perftest", "latency", "write"]]'
 	holds "no counts that begin with its exec()" 'all(.samples[] | select(.method == "perftest" and .costs_missing == null);
 		.measured.instructions_user == null and (.measured_missing | test("connecting")))'
 }
