@@ -114,8 +114,10 @@ def _by_limit(samples: Iterable[Sample]) -> list[list[Sample]]:
 
 
 def _rate_line(group: Sequence[Sample]) -> list[str]:
-    rounds = groups(group, _plain("round"))
-    return [_limit(group), str(len(rounds)), ratio(_rate_ratio(group)), span(map(_rate_ratio, rounds), ratio)]
+    rounds = list(map(_rate_ratio, groups(group, _plain("round"))))
+    count = len(stats.known(rounds))
+    return [_limit(group), str(count) if count == len(rounds) else f"{count} of {len(rounds)}", ratio(_rate_ratio(group)),
+            span(rounds, ratio)]
 
 
 def destage_rates(samples: Iterable[Sample]) -> list[list[str]]:
@@ -206,4 +208,4 @@ RATE_WORDS = (
     "fio's start, are in neither, but fio's has the flushes of seven times 24 MiB. The slower drive stands for one that is busy "
     "while the program is not. Before its first command a flush plans what is newest, and after its last it takes that out of the log's index: nothing is "
     "under way meanwhile, and fio has no such work. An emulated drive takes no time of its own, which hides none of it, and "
-    "a busy host makes it longer.")
+    "a busy host makes it longer. A round in which the larger size was the faster one says nothing, and is not counted.")

@@ -322,6 +322,14 @@ class Tables(unittest.TestCase):
         """table: of a write cache, each part that the run has"""
         self.check("cache", r"^donard's cache +16 +2\.00 +4\.00 +0\.250 +0 ", r"^as fast as it is +3 +0\.50 +0\.50$")
 
+    def test_cache_lost_round(self):
+        """table: a round that says nothing is not counted among those of the spread"""
+        samples = results("cache")["samples"]
+        first = next(sample for sample in samples if sample["purpose"] == "destage" and not sample["drive_bytes_per_second"])
+        first["seconds"] = 1e6
+        said = summary.lines(Run("cache", {**results("cache"), "samples": samples}))
+        self.assertRegex("\n".join(said), r"as fast as it is +2 of 3 ")
+
     def test_null(self):
         """table: of the harness itself"""
         self.check("null", r"^process +1,000,000 +500,000 +0 +14,096 +20 +0 +1,000$")
