@@ -201,7 +201,8 @@ struct donard_leg {
 /**
  * struct donard_copy_result - what happened; valid after a failure too
  * @size: in: sizeof(struct donard_copy_result)
- * @bytes: how many bytes were copied, from the start of the range and without a gap; after a failure see @overwritten_bytes, too
+ * @bytes: how many bytes were copied, from the start of the range and without a gap; after a failure see @overwritten_bytes, too.
+ *	0 if the copy finds that the device of a region that takes part was reset meanwhile
  * @bounced_bytes: how many of those went through DRAM.  The last bytes, fewer than a block, may count although
  *	the route is direct.  They go through DRAM to a file, because another program may write next to them; to
  *	persistent memory, because a power cut could lose what follows them; and to a drive, if the region has no

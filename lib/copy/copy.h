@@ -60,6 +60,7 @@ struct dnd_copy {
 	struct dnd_engine *engine;	/* set up for @transfer, or NULL */
 	double looked_seconds, looked_at_drives_seconds;	/* when progress.c last looked */
 	bool region_lost;		/* a region of the copy is being removed */
+	bool has_lost;			/* the device of one was reset, and no bytes count */
 	uint32_t nvme_status;		/* of the command that failed, or 0 */
 };
 
@@ -163,7 +164,10 @@ void dnd_copy_watch(struct dnd_copy *copy, struct dnd_side *side);
 /* Did the side's bytes lie on other devices at any look than when the copy began, or did nobody know where? */
 bool dnd_copy_has_changed(struct dnd_copy *copy, struct dnd_side *side);
 void dnd_copy_watch_free(struct dnd_copy *copy);
-/* reset.c: fails if a region's device was reset since the region was opened, else returns @rc, the result so far */
+/*
+ * reset.c: fails if a region's device was reset since the region was opened, else returns @rc, the result so far.  Another
+ * failure stays, and says that no bytes count.
+ */
 int dnd_copy_check_resets(struct dnd_copy *copy, int rc);
 /* prove.c: proves the routes of both sides */
 int dnd_copy_prove(struct dnd_copy *copy);
@@ -193,5 +197,7 @@ int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
 bool dnd_copy_region_gone(const struct dnd_copy *copy);	/* is any region of the copy being removed? */
 /* left.c: after a failure of any kind, says what became of the destination behind result->bytes, and of the source */
 void dnd_copy_tell_left(struct dnd_copy *copy);
+/* What a sentence needs before it that follows the failure's text: "stopped" has no full stop of its own. */
+const char *dnd_copy_full_stop(const struct dnd_copy *copy);
 
 #endif /* DND_COPY_H */

@@ -35,8 +35,7 @@ static bool has_changed_source(const struct dnd_copy *copy)
 	return copy->touched_end > (uint64_t)-copy->shift_bytes;
 }
 
-/* "stopped" has no full stop of its own. */
-static const char *full_stop(const struct dnd_copy *copy)
+const char *dnd_copy_full_stop(const struct dnd_copy *copy)
 {
 	const char *text = copy->ctx->failure.text;
 	size_t length = strlen(text);
@@ -47,8 +46,9 @@ static const char *full_stop(const struct dnd_copy *copy)
 static void tell_overwritten(struct dnd_copy *copy, uint64_t from, uint64_t end)
 {
 	copy->result->overwritten_bytes = end - from;
-	dnd_fail_more(copy->ctx, "%s Up to %llu bytes of %s, from offset %llu on, may have been overwritten.", full_stop(copy),
-		      (unsigned long long)(end - from), copy->dst.label, (unsigned long long)(copy->dst.offset + from));
+	dnd_fail_more(copy->ctx, "%s Up to %llu bytes of %s, from offset %llu on, may have been overwritten.",
+		      dnd_copy_full_stop(copy), (unsigned long long)(end - from), copy->dst.label,
+		      (unsigned long long)(copy->dst.offset + from));
 }
 
 void dnd_copy_tell_left(struct dnd_copy *copy)
@@ -62,5 +62,5 @@ void dnd_copy_tell_left(struct dnd_copy *copy)
 		tell_overwritten(copy, from, end);
 	if (copy->shift_bytes && has_changed_source(copy))
 		dnd_fail_more(copy->ctx, "%s The source was changed as well, because it shares bytes with the destination: a copy of "
-			      "all of it would now be wrong.", full_stop(copy));
+			      "all of it would now be wrong.", dnd_copy_full_stop(copy));
 }

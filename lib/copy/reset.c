@@ -21,27 +21,35 @@ static int ask_all(struct dnd_copy *copy)
 	return rc ? rc : ask(copy, &copy->dst.region);
 }
 
-/* Can a reset explain this result?  Any other failure keeps its text. */
+/* Can a reset explain this result?  Any other failure keeps its code and its text. */
 static bool may_come_of_reset(int rc)
 {
 	return !rc || rc == -EBADMSG || rc == -EIO;
 }
 
+/* Nobody knows which bytes are good. */
+static void count_none(struct donard_copy_result *result)
+{
+	result->bytes = result->bounced_bytes = 0;
+	result->durable = result->verified = false;
+	snprintf(result->durable_reason, sizeof(result->durable_reason), "a device was reset during the copy");
+}
+
 int dnd_copy_check_resets(struct dnd_copy *copy, int rc)
 {
 	struct dnd_failure before = dnd_failure_keep(copy->ctx);
-	int reset;
+	int reset = copy->has_lost ? 0 : ask_all(copy);
 
-	if (!may_come_of_reset(rc))
-		return rc;
-	reset = ask_all(copy);
-	if (!reset) {
+	/* Nothing is known of a region that is gone: what was counted may be there. */
+	if (!reset || (reset != -EIO && !may_come_of_reset(rc))) {
 		dnd_failure_put_back(copy->ctx, &before);
 		return rc;
 	}
-	/* Nobody knows which bytes are good. */
-	copy->result->bytes = copy->result->bounced_bytes = 0;
-	copy->result->durable = copy->result->verified = false;
-	snprintf(copy->result->durable_reason, sizeof(copy->result->durable_reason), "a device was reset during the copy");
-	return reset;
+	copy->has_lost = true;
+	count_none(copy->result);
+	if (may_come_of_reset(rc))
+		return reset;
+	dnd_failure_put_back(copy->ctx, &before);
+	dnd_fail_more(copy->ctx, "%s A device was reset meanwhile, so that no bytes count as copied.", dnd_copy_full_stop(copy));
+	return rc;
 }

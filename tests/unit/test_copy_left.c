@@ -184,6 +184,23 @@ static void stop_between(struct scene *scene, const char *src, const char *dst, 
 	assert_int_equal(copy(scene, src, dst), -ECANCELED);
 }
 
+/* What the reset lost does not count because the copy was stopped, or keep a file. */
+static void stopped_after_reset(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->options.begin_fn = play_reset;
+	stop_between(scene, "p2pmem0", scene->out, REGION_BYTES);
+	assert_int_equal(scene->result.bytes, 0);
+	assert_int_equal(access(scene->out, F_OK), -1);
+	assert_string_equal(error_of(scene), "stopped. A device was reset meanwhile, so that no bytes count as copied.");
+	played_resets = 0;
+	write_file(scene->in, scene->data, REGION_BYTES);
+	stop_between(scene, scene->in, "p2pmem0", REGION_BYTES);
+	assert_int_equal(scene->result.bytes, 0);
+	assert_true(scene->result.overwritten_bytes >= REGION_BYTES / 2);
+}
+
 static void region_apart(void **state)
 {
 	struct scene *scene = *state;
@@ -266,8 +283,9 @@ static void last_block_of_a_smaller_drive(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(old_file), CASE(short_file), CASE(new_file), CASE(over_what_a_handle_made), CASE(into_region), CASE(reset), CASE(region_apart),
-		CASE(region_upwards), CASE(region_downwards), CASE(last_block_of_a_smaller_drive),
+		CASE(old_file), CASE(short_file), CASE(new_file), CASE(over_what_a_handle_made), CASE(into_region), CASE(reset),
+		CASE(stopped_after_reset), CASE(region_apart), CASE(region_upwards), CASE(region_downwards),
+		CASE(last_block_of_a_smaller_drive),
 	};
 
 	return cmocka_run_group_tests_name("copy, left behind", tests, NULL, NULL);
