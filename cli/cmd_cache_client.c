@@ -36,6 +36,7 @@ struct client {
 	uint64_t begun_bytes, done_bytes;
 	uint64_t *lengths;		/* of the places */
 	bool *ready;			/* completed, and not taken out */
+	bool trims;
 	bool writes, ended;		/* the cache is written; nothing more comes */
 	bool lasting;			/* no completion said that a power cut loses it */
 	bool gets, settled;		/* of a get: the destination was flushed, and @doubt says why that may not hold */
@@ -168,7 +169,8 @@ static int failed(struct client *client, int rc)
 
 static int stopped(struct client *client)
 {
-	return cli_fail_text(client->cli, EXIT_STOPPED, "canceled", "stopped");
+	return cli_fail_text(client->cli, EXIT_STOPPED, "canceled",
+			     client->trims ? "stopped; the server may trim the blocks all the same" : "stopped");
 }
 
 /* ---- completions ---- */
@@ -566,9 +568,11 @@ static int open_single(struct client *client)
 	client->ready = calloc(1, sizeof(*client->ready));
 	if (!rc && !client->ready)
 		rc = cli_fail_text(client->cli, EXIT_FAILED, "no-memory", "no memory");
-	cli_catch_signals();
 	cli_progress_init(&client->progress, false);
-	return rc ? rc : connect_to(client);
+	if (!rc)
+		rc = connect_to(client);
+	cli_catch_signals();	/* until then one ends it, before anything is sent */
+	return rc;
 }
 
 static int run_flush(struct cli *cli)
@@ -609,7 +613,7 @@ static int trim(struct client *client)
 
 static int run_trim(struct cli *cli)
 {
-	struct client client = { .cli = cli, .port.fd = -1 };
+	struct client client = { .cli = cli, .trims = true, .port.fd = -1 };
 	int rc = open_single(&client);
 
 	if (!rc)

@@ -220,6 +220,24 @@ reaches_the_drive() {
 	client trim --offset 8M --size 1M
 }
 
+# Nothing is sent after a signal that comes before the server answers.
+stopped_while_it_connects() {
+	local status=0
+	serve
+	labctl peer pkill -STOP -x donard-cli </dev/null
+	donard-cli cache trim "$LAB_PEER_ADDR" --size 1M --timeout 60 >"$WORK/client" 2>&1 &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null; labctl peer pkill -CONT -x donard-cli </dev/null"
+	sleep 1
+	kill -TERM "$CLIENT"
+	within 10 ended "$CLIENT"
+	wait "$CLIENT" || status=$?
+	equal "status of the client, which said $(cat "$WORK/client")" 143 "$status"
+	labctl peer pkill -CONT -x donard-cli </dev/null
+	client flush
+	equal "trims" 0 "$(labctl peer donard-cli cache status "$NVRAM" --json </dev/null | jq .trims)"
+}
+
 # More than the window holds: the client waits for the drive, and sees no error.
 waits_for_room() {
 	serve --no-cleaner --high 90 --clients 8
@@ -444,6 +462,7 @@ t "Python: asyncio" python_client awaited
 t "Python: refusals, and the end" python_client refused
 t "Python: server killed" python_client_loses_it
 t "flush and trim" reaches_the_drive
+t "trim: stopped while it connects" stopped_while_it_connects
 t "more than the window holds" waits_for_room
 t "a drive that fails" waits_for_the_drive
 t "get: no room" get_has_no_room
