@@ -443,8 +443,6 @@ static int prepare(struct client *client)
 	client->ready = calloc(client->depth, sizeof(*client->ready));
 	if (!rc && (!client->lengths || !client->ready))
 		rc = cli_fail_text(client->cli, EXIT_FAILED, "no-memory", "no memory");
-	if (!rc && client->port.regular && client->writes && !client->port.file_bytes)
-		client->ended = true;
 	return rc;
 }
 

@@ -147,6 +147,12 @@ part_of_a_block() {
 	client get "$WORK/part" --size 8K
 	cmp -n 1000 "$WORK/data" "$WORK/part"
 	cmp --ignore-initial=4096 "$WORK/back" "$WORK/part" # what is behind it is as it was
+	client put /proc/version --pad # has bytes, and no size
+	client get "$WORK/version" --size 4K
+	cmp -n "$(wc -c </proc/version)" /proc/version "$WORK/version"
+	: >"$WORK/empty"
+	client put "$WORK/empty"
+	equal "bytes of an empty file" 0 "$(field bytes)"
 	exits 2 '1000 bytes are no multiple of' donard-cli cache put "$LAB_PEER_ADDR" dram --size 1000 --pad
 	exits 2 '5000 bytes are no multiple of' donard-cli cache get "$LAB_PEER_ADDR" "$WORK/new" --size 5000
 	exits 2 'offset 3 is no multiple of' donard-cli cache get "$LAB_PEER_ADDR" "$WORK/new" --offset 3
