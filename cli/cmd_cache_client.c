@@ -593,8 +593,10 @@ static int trim(struct client *client)
 	char text[DONARD_SIZE_TEXT_BYTES];
 	int rc;
 
-	if (!client->length)
-		return cli_usage(client->cli, "what shall be trimmed? Give --size");
+	client->block_bytes = client->info.block_bytes;
+	rc = check_length(client);
+	if (rc)
+		return rc;
 	rc = donard_cache_trim(client->cache, client->offset, client->length, NULL);
 	if (rc)
 		return failed(client, rc);
@@ -612,8 +614,11 @@ static int trim(struct client *client)
 static int run_trim(struct cli *cli)
 {
 	struct client client = { .cli = cli, .trims = true, .port.fd = -1 };
-	int rc = open_single(&client);
+	int rc;
 
+	if (!cli_given(cli, "size"))
+		return cli_usage(cli, "what shall be trimmed? Give --size");
+	rc = open_single(&client);
 	if (!rc)
 		rc = trim(&client);
 	return close_all(&client, rc);

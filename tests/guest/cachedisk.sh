@@ -224,6 +224,9 @@ reaches_the_drive() {
 	client flush
 	client flush --to-drive
 	client trim --offset 8M --size 1M
+	exits 2 'offset 1 is no multiple of' donard-cli cache trim "$LAB_PEER_ADDR" --offset 1 --size 4K
+	exits 2 '100 bytes are no multiple of' donard-cli cache trim "$LAB_PEER_ADDR" --size 100
+	exits 2 'past the end of drive' donard-cli cache trim "$LAB_PEER_ADDR" --offset 1T --size 4K
 }
 
 # Nothing is sent after a signal that comes before the server answers.

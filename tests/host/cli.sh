@@ -557,6 +557,7 @@ run_cli_contracts() {
 	try "cli: region apply, a folder that is not there" cli_exits 1 '/etc/donrad: cannot be read \(No such file.*another folder by --config' \
 		region apply --dry-run --json --config /etc/donrad
 	try "cli: cache put, no size of a region's place" cli_exits 2 "'frob' is not an offset" cache put 192.0.2.1 p2pmem0+frob
+	try "cli: cache trim, no size" cli_exits 2 'Give --size' cache trim 192.0.2.1
 	try_without_rdma "cli: cache flush without a device" cli_exits 3 'has no RDMA device' cache flush 192.0.2.1
 	try "cli: bench rdma, port behind the address" cli_exits 2 'give the port once' bench rdma '[::1]:7078' --port 1
 }
