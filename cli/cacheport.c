@@ -39,7 +39,10 @@ static int open_region(const struct cli *cli, struct cli_port *port, uint64_t le
 	return rc ? cli_fail(cli, rc) : 0;
 }
 
-/* O_EXCL on a device: refused while it or a partition is mounted, swap, or a part of another device. */
+/*
+ * What is there is opened without O_CREAT, which fs.protected_regular refuses, also to root, for another user's file in a folder
+ * such as /tmp.  O_EXCL on a device: refused while it or a partition is mounted, swap, or a part of another device.
+ */
 static int open_named(struct cli_port *port, bool writes)
 {
 	struct stat st;
@@ -47,10 +50,11 @@ static int open_named(struct cli_port *port, bool writes)
 
 	if (!writes)
 		return open(port->name, O_CLOEXEC | O_RDONLY);
-	if (!stat(port->name, &st) && S_ISBLK(st.st_mode))
-		return open(port->name, O_CLOEXEC | O_WRONLY | O_EXCL);
+	if (!stat(port->name, &st))
+		return open(port->name, O_CLOEXEC | O_WRONLY | (S_ISBLK(st.st_mode) ? O_EXCL : 0));
 	fd = open(port->name, O_CLOEXEC | O_WRONLY | O_CREAT | O_EXCL, 0666);
 	port->made = fd >= 0;
+	/* A link to no file, or somebody else was faster. */
 	return fd >= 0 || errno != EEXIST ? fd : open(port->name, O_CLOEXEC | O_WRONLY | O_CREAT, 0666);
 }
 

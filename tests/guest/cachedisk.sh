@@ -324,6 +324,23 @@ get_has_no_room() {
 	[[ ! -e $WORK/none && ! -e $WORK/small/none ]] || fail "a refusal made the file"
 }
 
+# Where the kernel refuses root itself to "make" a file that is there.
+others_file() {
+	local rule=/proc/sys/fs/protected_regular
+	serve
+	at_end "echo $(<"$rule") >$rule"
+	echo 2 >"$rule"
+	mkdir "$WORK/shared"
+	chmod 1777 "$WORK/shared"
+	as user tee "$WORK/shared/file" <<<mine >/dev/null
+	client get "$WORK/shared/file" --size 1M
+	equal "owner and size" "user $MIB" "$(stat -c '%U %s' "$WORK/shared/file")"
+	client get "$WORK/shared/new" --size 1M
+	ln -s new2 "$WORK/shared/link"
+	client get "$WORK/shared/link" --size 1M
+	equal "size of what a link leads to" "$MIB" "$(stat -c %s "$WORK/shared/new2")"
+}
+
 # A pipe that says nothing
 stopped_at_a_pipe() {
 	local status=0
@@ -475,6 +492,7 @@ t "trim: stopped while it connects" stopped_while_it_connects
 t "more than the window holds" waits_for_room
 t "a drive that fails" waits_for_the_drive
 t "get: no room" get_has_no_room
+t "get: another user's file in a shared folder" others_file
 t "stopped at a pipe" stopped_at_a_pipe
 t "put: a slow pipe" slow_pipe
 t "two clients" two_clients
