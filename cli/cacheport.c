@@ -39,6 +39,34 @@ static int open_region(const struct cli *cli, struct cli_port *port, uint64_t le
 	return rc ? cli_fail(cli, rc) : 0;
 }
 
+#define TICK_MS		200
+#define PIECE_BYTES	(1U << 20)	/* of a file, from tick to tick */
+
+/* Not after each wait: a pipe may always be ready soon, and a disk may be slow, while hours pass. */
+static void tick(struct cli_port *port)
+{
+	double now = cli_now_seconds();
+
+	if (now - port->ticked_seconds < TICK_MS / 1000.0)
+		return;
+	port->ticked_seconds = now;
+	port->while_moving(port->user);
+}
+
+/* The reader may come late.  No signal is caught yet. */
+static int open_fifo(struct cli_port *port)
+{
+	int fd;
+
+	while ((fd = open(port->name, O_CLOEXEC | O_WRONLY | O_NONBLOCK)) < 0 && errno == ENXIO) {
+		poll(NULL, 0, TICK_MS);
+		tick(port);
+	}
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, 0);
+	return fd;
+}
+
 /*
  * What is there is opened without O_CREAT, which fs.protected_regular refuses, also to root, for another user's file in a folder
  * such as /tmp.  O_EXCL on a device: refused while it or a partition is mounted, swap, or a part of another device.
@@ -46,11 +74,15 @@ static int open_region(const struct cli *cli, struct cli_port *port, uint64_t le
 static int open_named(struct cli_port *port, bool writes)
 {
 	struct stat st;
+	bool there;
 	int fd;
 
 	if (!writes)
 		return open(port->name, O_CLOEXEC | O_RDONLY);
-	if (!stat(port->name, &st))
+	there = !stat(port->name, &st);
+	if (there && S_ISFIFO(st.st_mode))
+		return open_fifo(port);
+	if (there)
 		return open(port->name, O_CLOEXEC | O_WRONLY | (S_ISBLK(st.st_mode) ? O_EXCL : 0));
 	fd = open(port->name, O_CLOEXEC | O_WRONLY | O_CREAT | O_EXCL, 0666);
 	port->made = fd >= 0;
@@ -227,20 +259,6 @@ int cli_port_reserve(const struct cli *cli, const struct cli_port *port, uint64_
 	    (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
 		return fails(cli, port, "there is no room for the data");
 	return 0;
-}
-
-#define TICK_MS		200
-#define PIECE_BYTES	(1U << 20)	/* of a file, from tick to tick */
-
-/* Not after each wait: a pipe may always be ready soon, and a disk may be slow, while hours pass. */
-static void tick(struct cli_port *port)
-{
-	double now = cli_now_seconds();
-
-	if (now - port->ticked_seconds < TICK_MS / 1000.0)
-		return;
-	port->ticked_seconds = now;
-	port->while_moving(port->user);
 }
 
 /* Nonzero after a signal that stops: then the call ends with EINTR. */

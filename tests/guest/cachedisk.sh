@@ -354,6 +354,18 @@ stopped_at_a_pipe() {
 	put_ends 130
 }
 
+# Nobody reads the pipe for longer than the server waits for a client's first message.
+late_reader() {
+	serve --timeout 2
+	mkfifo "$WORK/pipe"
+	donard-cli cache get "$LAB_PEER_ADDR" "$WORK/pipe" --size 1M >"$WORK/put" 2>"$WORK/put.err" &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
+	sleep 65
+	equal "bytes ($(cat "$WORK/put.err"))" "$MIB" "$(wc -c <"$WORK/pipe")"
+	put_ends 0
+}
+
 # It is never without data for long, and one block takes longer than the server lets a client be silent.
 slow_pipe() {
 	serve --timeout 2
@@ -495,6 +507,7 @@ t "get: no room" get_has_no_room
 t "get: another user's file in a shared folder" others_file
 t "stopped at a pipe" stopped_at_a_pipe
 t "put: a slow pipe" slow_pipe
+t "get: a pipe that is read late" late_reader
 t "two clients" two_clients
 t "server killed" server_is_killed
 t "nobody there" nobody_there
