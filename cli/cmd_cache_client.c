@@ -13,9 +13,9 @@
 #include "lib/base/printable.h"
 #include "options.h"
 #include "output.h"
-#include "place.h"
 #include "progress.h"
 #include "rdma.h"
+#include "target.h"
 
 #define DEFAULT_BLOCK_BYTES	(1ULL << 20)
 #define DEFAULT_DEPTH		16
@@ -510,18 +510,15 @@ static void keep_up(void *user)
 	donard_queue_poll(client->queue, NULL, 0);
 }
 
-/* Of a get: its report must not stand among the bytes, or over them. */
-static int check_stdout(const struct client *client)
+/* Of a get: what it says must not stand among the bytes, or over them. */
+static int check_target(const struct client *client)
 {
 	const struct cli *cli = client->cli;
 	const char *name = client->port.name;
 
 	if (!strcmp(name, "-"))
 		return cli->json ? cli_usage(cli, "--json and '-' both go to standard output: choose one") : 0;
-	if (!cli_is_stdout(name))
-		return 0;
-	return cli_usage(cli, "'%s' is standard output, where this command's own report goes, too. Write '-' to have the bytes "
-			 "alone there", name);
+	return cli_check_target(cli, name, "Write '-' to have the bytes alone there");
 }
 
 static int run_transfer(struct cli *cli, bool writes)
@@ -533,7 +530,7 @@ static int run_transfer(struct cli *cli, bool writes)
 	int rc = take_options(&client);
 
 	if (!rc && !writes)
-		rc = check_stdout(&client);
+		rc = check_target(&client);
 	if (!rc && writes)
 		rc = open_source(&client);
 	if (!rc)

@@ -12,6 +12,7 @@
 #include "output.h"
 #include "place.h"
 #include "progress.h"
+#include "target.h"
 
 static int take_options(const struct cli *cli, struct donard_copy_options *options)
 {
@@ -209,9 +210,8 @@ static int run(struct cli *cli)
 	struct donard_meter *meter;
 	int rc = take_options(cli, &options);
 
-	if (!rc && cli_is_stdout(cli->arguments[1]))
-		rc = cli_usage(cli, "'%s' is standard output, where this command's own report goes, too. Name the file, and send the "
-			       "report elsewhere", cli->arguments[1]);
+	if (!rc)
+		rc = cli_check_target(cli, cli->arguments[1], "Name the file, and send the report elsewhere");
 	if (rc)
 		return rc;
 	options.flags = take_flags(cli);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "place.h"
@@ -59,12 +58,4 @@ int cli_place_of(struct donard_context *ctx, const char *text, uint64_t option_b
 		return no_offset(ctx, rc, text, text + length + 1);
 	place->offset_bytes += option_bytes;	/* a size is less than 2^63 */
 	return 0;
-}
-
-bool cli_is_stdout(const char *path)
-{
-	struct stat out, at;
-
-	return !fstat(STDOUT_FILENO, &out) && !stat(path, &at) && !S_ISCHR(at.st_mode) && out.st_dev == at.st_dev &&
-	       out.st_ino == at.st_ino;
 }

@@ -21,10 +21,4 @@ struct cli_place {
  */
 int cli_place_of(struct donard_context *ctx, const char *text, uint64_t option_bytes, struct cli_place *place);
 
-/*
- * Is the file, drive or pipe at @path standard output by another name, as /dev/stdout is?  What a command reports there would
- * stand among the data, or over it.  Not of a terminal or /dev/null.
- */
-bool cli_is_stdout(const char *path);
-
 #endif /* CLI_PLACE_H */

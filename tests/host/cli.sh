@@ -227,9 +227,16 @@ apply_of_two() {
 		cli_exits 1 "rest: no device that is seen here.*($hint)" region apply --dry-run --config "$LOGS/two"
 }
 
-# Where DST is standard output, by whatever name, the command's report would stand among the data, or over it.
+# Where DST is standard output or error, by whatever name, what the command says would stand among the data, or over it.
 report_beside_bytes() {
 	local words status out=$LOGS/own
+	for words in "copy /dev/null /dev/stderr --progress" "copy /dev/null $out" "cache get 192.0.2.1 /dev/stderr"; do
+		status=0
+		# shellcheck disable=SC2086  # words
+		"$BUILD/donard-cli" $words 2>"$out" >"$LOGS/said" || status=$?
+		printf '%s: status %d (expected 2): %s\n' "$words" "$status" "$(cat "$out")"
+		((status == 2)) && grep -q "is standard error, where this command's messages go, too" "$out" || return 1
+	done
 	for words in "copy /dev/null /dev/stdout" "copy /dev/null $out" "cache get 192.0.2.1 /dev/stdout" \
 		"cache get 192.0.2.1 /proc/self/fd/1 --json"; do
 		status=0
