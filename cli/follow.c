@@ -89,9 +89,14 @@ static void show(const struct course *course)
 	}
 }
 
+static bool has_all(const struct course *course)
+{
+	return course->count && course->taken >= course->count;
+}
+
 static bool is_over(const struct course *course)
 {
-	return cli_stopped(NULL) || (course->count && course->taken >= course->count) || ferror(stdout);
+	return cli_stopped(NULL) || has_all(course) || ferror(stdout);
 }
 
 /* False when it was told to quit. */
@@ -137,6 +142,8 @@ int cli_follow(struct cli_follow *follow)
 	cli_screen_end();
 	if (rc)
 		return cli_fail(cli, rc);
+	if (course.screen && has_all(&course) && !cli_stopped(NULL))
+		print_text(follow, stdout);	/* the last one would go with its screen */
 	if (!cli_stopped(NULL))
 		return EXIT_DONE;
 	clearerr(stdout);	/* the signal may have ended a write, which is no failure of the output */

@@ -215,6 +215,14 @@ def it_fits():
     top.ends(0)
 
 
+def the_last_sample_stays():
+    top, _ = started("--count", "1")
+    top.until(LEAVE)
+    left = top.until(b"nvme0n1")
+    assert b"REGION" in left and b"\x1b" not in left and b"q quits" not in left, left
+    equal("status", "0", top.event())
+
+
 def no_keys():
     top, job = started(keys=False)
     assert b"q quits" not in top.until(DRAWN)
@@ -239,8 +247,8 @@ def the_terminal_goes():
     assert top.event() != "stopped"
 
 
-for test in (keys_end_it, signals_end_it, it_is_suspended, it_is_ended_while_suspended, sizes, it_fits, no_keys, no_screen,
-             the_terminal_goes):
+for test in (keys_end_it, signals_end_it, it_is_suspended, it_is_ended_while_suspended, sizes, it_fits,
+             the_last_sample_stays, no_keys, no_screen, the_terminal_goes):
     print(test.__name__, flush=True)
     try:
         test()
