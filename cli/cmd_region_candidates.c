@@ -8,6 +8,8 @@
 #include "output.h"
 #include "regionmatch.h"
 
+#define NAMES_BYTES	(256 * sizeof("p2pmem255"))	/* of all regions that the module has room for */
+
 static const struct cli_column columns[] = {
 	{ "kind", "KIND", false }, { "bdf", "BDF", false }, { "bar", "BAR", false },
 	{ "size", "SIZE", true }, { "driver", "DRIVER", false }, { "serial", "SERIAL", false },
@@ -23,15 +25,16 @@ static const char *command_of(const struct donard_candidate_info *info, char tex
 	return text;
 }
 
-/* A BAR may hold several. */
-static const char *regions_of(const struct machine *machine, const struct donard_candidate_info *candidate, char names[128])
+/* A BAR may hold several.  None is cut, since a part may be another's name. */
+static const char *regions_of(const struct machine *machine, const struct donard_candidate_info *candidate,
+			      char names[NAMES_BYTES])
 {
 	const struct donard_region_info *region;
 
 	names[0] = '\0';
 	for (size_t i = 0; (region = donard_region_get(machine->regions, i)); i++)
 		if (machine_candidate_of(machine, region) == candidate)
-			snprintf(names + strlen(names), 128 - strlen(names), "%s%s", names[0] ? " " : "", region->name);
+			snprintf(names + strlen(names), NAMES_BYTES - strlen(names), "%s%s", names[0] ? " " : "", region->name);
 	return names;
 }
 
@@ -60,7 +63,7 @@ static struct json_object *build(const struct machine *machine,
 				 const struct donard_candidate_info *info)
 {
 	struct json_object *model = json_object_new_object();
-	char text[128];
+	char text[128], names[NAMES_BYTES];
 
 	cli_add_text(model, "kind", donard_region_kind_text(info->kind));
 	cli_add_text(model, "bdf", info->bdf);
@@ -71,7 +74,7 @@ static struct json_object *build(const struct machine *machine,
 	cli_add_text(model, "slot", info->slot);
 	cli_add_text(model, "by_id", info->by_id);
 	cli_add_text(model, "by_path", info->by_path);
-	cli_add_text(model, "region", regions_of(machine, info, text));
+	cli_add_text(model, "region", regions_of(machine, info, names));
 	cli_add_text(model, "obstacle", info->obstacle);
 	cli_add_text(model, "note", note_of(info));
 	cli_add_text(model, "command", command_of(info, text));
@@ -82,10 +85,10 @@ static struct json_object *build(const struct machine *machine,
 static void print_commands(const struct machine *machine)
 {
 	const struct donard_candidate_info *info;
-	char text[128];
+	char text[128], names[NAMES_BYTES];
 
 	for (size_t i = 0; (info = donard_candidate_get(machine->candidates, i)); i++) {
-		if (regions_of(machine, info, text)[0])
+		if (regions_of(machine, info, names)[0])
 			continue;
 		putchar('\n');
 		if (note_of(info)[0])

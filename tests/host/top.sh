@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# donard-cli top, with a sysfs made up for it. Sourced by tests/check, never run.
+# donard-cli top, and the candidates for regions, with a sysfs made up for them. Sourced by tests/check, never run.
 
 # top_tree - $LOGS/top has one region and one drive.
 top_tree() {
@@ -122,6 +122,26 @@ top_escapes() {
 	[[ $said == *'12   a\x1b[31mb\xc2\x9bc\x7f  4 KiB'* && $said != *$'\033'* ]]
 }
 
+# A BAR of 20 regions, whose names are all there.
+candidates_name_all() {
+	local tree=$LOGS/top i
+	mkdir -p "$tree/bus/pci/devices/0000:03:00.0"
+	{
+		printf '0x0 0x0 0x0\n%.0s' 0 1
+		echo 0x380000000000 0x38000fffffff 0x14220c
+	} >"$tree/bus/pci/devices/0000:03:00.0/resource"
+	for i in {1..19}; do
+		cp -r "$tree/class/p2pmem/p2pmem0" "$tree/class/p2pmem/p2pmem$i"
+	done
+	"$BUILD/donard-cli" region candidates --json >"$LOGS/candidates" 2>/dev/null || return
+	cat "$LOGS/candidates"
+	python3 - "$LOGS/candidates" <<-'END'
+		import json, sys
+		(candidate,) = json.load(open(sys.argv[1]))["candidates"]
+		assert set(candidate["region"].split()) == {f"p2pmem{i}" for i in range(20)}, candidate
+	END
+}
+
 top_at_terminal() {
 	python3 tests/host/terminal.py "$BUILD/donard-cli"
 }
@@ -134,5 +154,6 @@ run_top() {
 	try "cli: top, holders of one region are hidden" in_top_tree top_hides_one
 	try "cli: top, rates" in_top_tree top_rates
 	try "cli: top, escapes in a name" in_top_tree top_escapes
+	try "cli: region candidates, a BAR of many regions" in_top_tree candidates_name_all
 	try "cli: top at a terminal" in_top_tree top_at_terminal
 }
