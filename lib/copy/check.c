@@ -49,6 +49,19 @@ static const char *offset_of(const struct dnd_copy *copy, const struct dnd_side 
 	return side == &copy->src ? "options.src_offset_bytes" : "options.dst_offset_bytes";
 }
 
+static int too_long(struct dnd_copy *copy, uint64_t left)
+{
+	struct dnd_fault fault = DND_MOST("options.length_bytes", copy->length, left);
+
+	if (!left)
+		return dnd_fail_member(copy->ctx, DND_E_PAST_END, fault, "%s: %llu bytes are asked for, and it is empty. Leave "
+				       "options.length_bytes out, or choose another source.", copy->src.label,
+				       (unsigned long long)copy->length);
+	return dnd_fail_member(copy->ctx, DND_E_PAST_END, fault, "%s: %llu bytes are asked for and %llu are there from offset "
+			       "%llu. Use a smaller options.length_bytes.", copy->src.label, (unsigned long long)copy->length,
+			       (unsigned long long)left, (unsigned long long)copy->src.offset);
+}
+
 static int check_source(struct dnd_copy *copy)
 {
 	uint64_t size = copy->src.size_bytes, left;
@@ -61,13 +74,7 @@ static int check_source(struct dnd_copy *copy)
 				       (unsigned long long)copy->src.offset, (unsigned long long)size);
 	left = size - copy->src.offset;
 	copy->length = copy->options.length_bytes ? copy->options.length_bytes : left;
-	if (copy->length > left)
-		return dnd_fail_member(copy->ctx, DND_E_PAST_END, DND_MOST("options.length_bytes", copy->length, left),
-				       "%s: %llu bytes are asked for and %llu "
-				       "are there from offset %llu. Use a smaller options.length_bytes.",
-				       copy->src.label, (unsigned long long)copy->length,
-				       (unsigned long long)left, (unsigned long long)copy->src.offset);
-	return 0;
+	return copy->length > left ? too_long(copy, left) : 0;
 }
 
 bool dnd_copy_is_same_file(const struct dnd_copy *copy)

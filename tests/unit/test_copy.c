@@ -305,6 +305,20 @@ static int never_called(void *user, enum donard_phase phase, uint64_t done_bytes
 	return 0;
 }
 
+/* No smaller length would do where there is nothing. */
+static void longer_than_the_source(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 65536);
+	scene->options.length_bytes = 131072;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -ENXIO);
+	assert_non_null(strstr(donard_error(scene->fake->ctx), "65536 are there from offset 0. Use a smaller options.length_bytes."));
+	write_file(scene->in, NULL, 0);
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -ENXIO);
+	assert_non_null(strstr(donard_error(scene->fake->ctx), "it is empty. Leave options.length_bytes out"));
+}
+
 /* Refused before hours of copying, for which the kernel would give no name in the end. */
 static void name_of_no_file(void **state)
 {
@@ -713,7 +727,8 @@ int main(void)
 		CASE(persistent), CASE(hole), CASE(spare_blocks), CASE(claim_waits_for_spare), CASE(claim_waits_between_signals),
 		CASE(drive_gone), CASE(silent_fallback), CASE(reader_during_the_proof),
 		CASE(reader_during_the_copy), CASE(length_of_the_file), CASE(length_after_a_failure),
-		CASE(partial_last_block), CASE(stopped_at_the_end), CASE(no_name_in_the_end), CASE(name_of_no_file),
+		CASE(partial_last_block), CASE(stopped_at_the_end), CASE(no_name_in_the_end),
+		CASE(longer_than_the_source), CASE(name_of_no_file),
 	};
 
 	return cmocka_run_group_tests_name("copy", tests, NULL, NULL);
