@@ -17,6 +17,7 @@ static const struct cli_term options[] = {
 	{ "VERIFY", "--verify" },
 	{ "VOLATILE_OK", "--volatile-ok" },
 	{ "options.bar", "--bar" },
+	{ "options.bdf", "--device" },
 	{ "options.bind", "--bind" },
 	{ "options.block_bytes", "--block-size" },
 	{ "options.clients", "--clients" },

@@ -41,7 +41,9 @@ static void test_options_of_members(void **state)
 	static const struct cli_option of_copy[] = {
 		{ "size", "SIZE", "" }, { "block-size", "SIZE", "" }, { "force-bounce", NULL, "" }, { 0 },
 	};
-	static const struct cli_option of_add[] = { { "length", "SIZE", "" }, { "backing", "DRIVE", "" }, { 0 } };
+	static const struct cli_option of_add[] = {
+		{ "length", "SIZE", "" }, { "backing", "DRIVE", "" }, { "device", "BDF", "" }, { 0 },
+	};
 	const struct cli_command copy = { .options = of_copy }, add = { .options = of_add }, bare = { .options = NULL };
 
 	(void)state;
@@ -51,6 +53,7 @@ static void test_options_of_members(void **state)
 	assert_string_equal(cli_option_of(&add, "options.length_bytes"), "--length");
 	assert_string_equal(cli_option_of(&bare, "options.length_bytes"), "");
 	assert_string_equal(cli_option_of(&add, "backing"), "--backing");
+	assert_string_equal(cli_option_of(&add, "options.bdf"), "--device");
 	assert_string_equal(cli_option_of(&copy, "backing"), "");
 	assert_string_equal(cli_option_of(&copy, "DONARD_FILE_CREATE"), "");
 	assert_string_equal(cli_option_of(&copy, "options.block"), "");
