@@ -22,8 +22,7 @@ struct group {
 
 /* ---- writes ---- */
 
-/* Sums the bytes that are in the NVRAM now, whatever the client or the network did to them. */
-static int sum_bytes(struct dnd_cache_server *server, uint64_t at, uint64_t length, uint32_t *sum)
+int dnd_cache_sum_bytes(struct dnd_cache_server *server, uint64_t at, uint64_t length, uint32_t *sum)
 {
 	uint8_t bytes[SUM_BYTES];
 	int rc = 0;
@@ -35,6 +34,8 @@ static int sum_bytes(struct dnd_cache_server *server, uint64_t at, uint64_t leng
 		rc = server->nvram.store.read(&server->nvram.store, at + done, bytes, part);
 		*sum = dnd_cache_checksum(*sum, bytes, part);
 	}
+	if (rc)
+		dnd_cache_server_fail(server, dnd_cache_break(&server->log));
 	return rc;
 }
 
@@ -52,15 +53,11 @@ static enum dnd_wire_status judge_write(struct group *group, const struct dnd_ca
 	const struct dnd_wire_message *message = &request->message;
 	uint64_t at = dnd_cache_window_at(&server->log, request->session->window) + message->address;
 	uint32_t sum;
-	int rc;
 
 	if (!range_is_sound(server, message))
 		return DND_WIRE_BAD_RANGE;
-	rc = sum_bytes(server, at, message->length, &sum);
-	if (rc) {
-		dnd_cache_server_fail(server, dnd_cache_break(&server->log));
+	if (dnd_cache_sum_bytes(server, at, message->length, &sum))
 		return DND_WIRE_NVRAM_FAILED;
-	}
 	if (sum == message->key)
 		return DND_WIRE_OK;
 	server->tally.counts.mismatches++;

@@ -6,7 +6,7 @@
 
 /* ---- windows ---- */
 
-static unsigned int window_of(const struct dnd_cache_log *log, uint64_t data_at)
+unsigned int dnd_cache_window_of(const struct dnd_cache_log *log, uint64_t data_at)
 {
 	return (unsigned int)((data_at - log->super.data_at) / log->super.window_bytes);
 }
@@ -58,7 +58,7 @@ void dnd_cache_skip(struct dnd_cache_log *log, const struct dnd_cache_entry *ent
 
 bool dnd_cache_lies_over(const struct dnd_cache_log *log, const struct dnd_cache_record *record)
 {
-	unsigned int number = window_of(log, record->data_at);
+	unsigned int number = dnd_cache_window_of(log, record->data_at);
 	const struct dnd_cache_window *window = &log->windows[number];
 	uint64_t size = log->super.window_bytes, at = record->data_at - dnd_cache_window_at(log, number);
 	uint64_t skipped = (at + size - window->head) % size;
@@ -68,7 +68,7 @@ bool dnd_cache_lies_over(const struct dnd_cache_log *log, const struct dnd_cache
 
 static void window_take(struct dnd_cache_log *log, const struct dnd_cache_record *record)
 {
-	unsigned int number = window_of(log, record->data_at);
+	unsigned int number = dnd_cache_window_of(log, record->data_at);
 	struct dnd_cache_window *window = &log->windows[number];
 	uint64_t at = record->data_at - dnd_cache_window_at(log, number);
 
@@ -81,7 +81,7 @@ static void window_take(struct dnd_cache_log *log, const struct dnd_cache_record
 /* Records are retired in the order in which they came, so the oldest bytes of a window go first. */
 static void window_give_back(struct dnd_cache_log *log, const struct dnd_cache_record *record)
 {
-	unsigned int number = window_of(log, record->data_at);
+	unsigned int number = dnd_cache_window_of(log, record->data_at);
 	struct dnd_cache_window *window = &log->windows[number];
 	uint64_t size = log->super.window_bytes;
 	uint64_t end = record->data_at + record->length_bytes - dnd_cache_window_at(log, number);

@@ -148,6 +148,8 @@ int dnd_cache_check_turn(struct dnd_cache_log *log, const struct dnd_cache_entry
 /* Refuses the bytes of this entry, which lie in the right place; the next ones lie behind them all the same. */
 void dnd_cache_skip(struct dnd_cache_log *log, const struct dnd_cache_entry *entry);
 uint64_t dnd_cache_window_at(const struct dnd_cache_log *log, unsigned int window);
+/* Whose window has the bytes that lie there. */
+unsigned int dnd_cache_window_of(const struct dnd_cache_log *log, uint64_t data_at);
 
 /* ---- destage ---- */
 

@@ -6,6 +6,9 @@
  *
  * What is lost this way looks to the drive like bytes of 0x00, or of 0xff.  A block with any other byte than the one excludes the
  * one; most exclude both at once.  A plan without such a block holds nothing that could be lost in that way.
+ *
+ * A client can write its window whenever it likes.  So the drive is blamed only for bytes that are still those that were
+ * acknowledged; a client that changed them is cut off, and the block proves nothing.
  */
 #include <stdio.h>
 
@@ -123,10 +126,50 @@ static int has_other_bytes(struct dnd_cache_server *server)
 			dnd_memory_name(server->nvram.memory));
 }
 
+/* The plan has the bytes of one write there, since no record's bytes lie over another's. */
+static const struct dnd_cache_record *write_of(const struct dnd_cache_server *server, uint64_t data_at)
+{
+	const struct dnd_cache_log *log = &server->log;
+
+	for (uint64_t sequence = log->tail; sequence <= server->destage.plan.upto; sequence++) {
+		const struct dnd_cache_record *record = dnd_cache_record(log, sequence);
+
+		if (record->type == DND_CACHE_WRITE && data_at >= record->data_at &&
+		    data_at - record->data_at < record->length_bytes)
+			return record;
+	}
+	return NULL;
+}
+
+/* Are the bytes of the block's write not those that were acknowledged?  A reset of the device, too, changes them. */
+static bool changed_meanwhile(struct dnd_cache_server *server)
+{
+	const struct dnd_cache_record *record = write_of(server, block_of(server).data_at);
+	uint32_t sum;
+
+	if (!record || dnd_cache_sum_bytes(server, record->data_at, record->length_bytes, &sum) ||
+	    sum == record->data_checksum)
+		return false;
+	server->sound = false;
+	return true;
+}
+
+/* Once the client is cut off, nothing changes any more.  It may have gone before. */
+static int cut_off_the_writer(struct dnd_cache_server *server)
+{
+	unsigned int window = dnd_cache_window_of(&server->log, block_of(server).data_at);
+
+	if (server->sessions[window])
+		dnd_cache_session_fail(server->sessions[window], -EPROTO, "it changed bytes after they were acknowledged");
+	next_block(server);
+	return 1;
+}
+
 static int compare(struct dnd_cache_server *server)
 {
 	struct dnd_readback *back = &server->destage.readback;
 	uint8_t given[PART_BYTES], had[PART_BYTES];
+	bool differs, changed;
 
 	if (!back->arrived)
 		return 0;
@@ -136,11 +179,14 @@ static int compare(struct dnd_cache_server *server)
 	if (back->result != server->log.super.block_bytes)
 		return dnd_fail(server->ctx, DND_E_DEVICE, "%s: what it was given cannot be read back%s%s", server->drive.path,
 				*back->why ? ": " : "", back->why);
-	if (!load(server, block_of(server).data_at, given) || !load(server, staging(server), had) ||
-	    !dnd_cache_nvram_sound(server))
+	if (!load(server, block_of(server).data_at, given) || !load(server, staging(server), had))
 		return 0;
-	if (memcmp(given, had, part_bytes(server)))
-		return has_other_bytes(server);
+	differs = memcmp(given, had, part_bytes(server));
+	changed = differs && changed_meanwhile(server);
+	if (server->ends || !dnd_cache_nvram_sound(server))
+		return 0;
+	if (differs)
+		return changed ? cut_off_the_writer(server) : has_other_bytes(server);
 	back->excluded |= excludes(given, part_bytes(server));
 	return 1;
 }

@@ -222,6 +222,11 @@ void dnd_cache_session_end(struct dnd_cache_session *session);
 /* commit.c: APPEND of the waiting requests, one BARRIER, ACK. */
 void dnd_cache_group(struct dnd_cache_server *server);
 /*
+ * Sums the bytes that are in the NVRAM now, whatever a client or the network did to them.  Ends the server and returns -errno
+ * if they cannot be read.
+ */
+int dnd_cache_sum_bytes(struct dnd_cache_server *server, uint64_t at, uint64_t length, uint32_t *sum);
+/*
  * To be asked when bytes have been read from the NVRAM, before anybody relies on them, and before the drive fetches any: after
  * a reset of the device they are arbitrary.  One barrier in a round is enough for all.  If it fails, ends the server.
  */

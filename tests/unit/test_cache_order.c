@@ -119,6 +119,45 @@ static void no_tail_without_delivery(void **state)
 	assert_false(dnd_cache_drive_fails(&scene->server));
 }
 
+/* Block 3 again; its client writes other bytes over it meanwhile, which is not the drive's fault, and holds up nobody. */
+static void client_that_changes_its_bytes_is_cut_off(void **state)
+{
+	struct scene *now = scene;
+
+	(void)state;
+	now->server.destage.readback.excluded = 0;
+	drain_two();
+	written(BLOCK);
+	written(BLOCK);
+	now->nvram[dnd_cache_window_at(&now->server.log, 0) + BLOCK - 1] ^= 1;
+	flushed(0);
+	reads_back(4);
+	assert_int_equal(now->session.ends, -EPROTO);
+	assert_int_equal(now->other.ends, 0);
+	assert_false(dnd_cache_drive_fails(&now->server));
+	steps_are("WWFRBR");
+	reads_back(10);
+	steps_are("WWFRBRBtB");
+	assert_int_equal(now->server.log.tail, 3);
+}
+
+/* Nor is a client blamed for what a reset made of its bytes. */
+static void client_is_not_blamed_for_a_reset(void **state)
+{
+	(void)state;
+	scene->server.destage.readback.excluded = 0;
+	drain_two();
+	written(BLOCK);
+	written(BLOCK);
+	flushed(0);
+	scene->nvram[dnd_cache_window_at(&scene->server.log, 0)] ^= 1;
+	scene->barrier_fails = true;
+	reads_back(4);
+	steps_are("WWFRB");
+	assert_int_equal(scene->server.ends, -EIO);
+	assert_int_equal(scene->session.ends, 0);
+}
+
 static void drain_one(uint64_t at, uint64_t block)
 {
 	scene->asked = 0;
@@ -355,6 +394,7 @@ int main(void)
 		TEST(acknowledged_after_the_barrier), TEST(nothing_without_the_barrier),
 		TEST(no_mismatch_after_a_reset), TEST(mismatch_after_a_barrier), TEST(tail_after_the_flush),
 		TEST(read_back_before_the_first_tail), TEST(no_tail_without_delivery), TEST(read_back_until_all_is_excluded),
+		TEST(client_that_changes_its_bytes_is_cut_off), TEST(client_is_not_blamed_for_a_reset),
 		TEST(no_tail_after_a_reset), TEST(nothing_is_free_without_the_tail), TEST(all_again_after_an_error),
 		TEST(newer_records_stay), TEST(nothing_destaged_after_a_reset), TEST(nothing_trimmed_after_a_reset),
 		TEST(unflushed_drive_keeps_the_log), TEST(flush_to_the_drive_is_answered_last),
