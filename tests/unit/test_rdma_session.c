@@ -159,7 +159,7 @@ struct scene {
 	struct dnd_service service;
 	struct dnd_session session;
 	unsigned int answered;
-	bool program_changes, program_fails;
+	bool program_changes, program_fails, program_keeps_up;
 	int program_returns;
 };
 
@@ -168,6 +168,8 @@ static int answers(void *user, const struct donard_rdma_asked *asked, struct don
 	struct scene *scene = user;
 
 	scene->answered++;
+	if (scene->program_keeps_up)
+		return donard_rdma_keep_up(asked);
 	if (scene->program_fails)
 		return donard_fail(scene->fake->ctx, EILSEQ, NULL, "the program's own words");
 	if (scene->program_returns < 0)
@@ -388,6 +390,14 @@ static int told_to_end(void *user)
 	return -ECANCELED;
 }
 
+static int client_goes(void *user)
+{
+	struct scene *scene = user;
+
+	scene->session.over = true;
+	return 0;
+}
+
 static int goes_on(void *user)
 {
 	(void)user;
@@ -483,6 +493,28 @@ static void server_ends_during_a_barrier(void **state)
 	assert_int_equal(scene->session.heard.request.type, DND_BYE);
 	assert_true(dnd_heard_cut_off(&scene->session.heard));
 	assert_int_equal(dnd_heard_end(&scene->session.heard), DONARD_RDMA_CLIENT_LOST);
+	forget_pmr(scene);
+}
+
+/* Nobody waits for the answer then, and others wait for their turn. */
+static void work_ends_with_its_client(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->service.user = scene;
+	scene->program_keeps_up = true;
+	asks(scene, 0);
+	scene->service.meanwhile_fn = client_goes;
+	assert_int_equal(dnd_session_serve(&scene->session), -ECONNRESET);
+	assert_says(donard_error(scene->fake->ctx), "left without saying good-bye");
+	scene->session.over = false;
+	scene->session.looked = 0;
+	says_bye_to_a_pmr(scene);
+	scene->service.meanwhile_fn = client_goes;
+	assert_int_equal(dnd_session_serve(&scene->session), -ESHUTDOWN);
+	assert_int_equal(atomic_load(&barriers_passed), 0);
+	assert_false(scene->session.durable);
+	assert_int_equal(played_sends, 0);
 	forget_pmr(scene);
 }
 
@@ -589,7 +621,8 @@ int main(void)
 		CASE(nobody_is_withdrawn_from_twice), CASE(lost_client_may_leave_bytes), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
 		CASE(program_answers), CASE(program_has_its_own_numbers), CASE(strange_questions_end_a_client), CASE(sync_is_no_farewell), CASE(offer_names_the_first_byte),
 		CASE(no_more_reads_than_the_client_asks_for), CASE(offer_of_an_imported_buffer), CASE(exporter_is_asked),
-		CASE(server_ends_during_a_barrier), CASE(barrier_tells_of_a_reset),
+		CASE(server_ends_during_a_barrier), CASE(work_ends_with_its_client),
+		CASE(barrier_tells_of_a_reset),
 	};
 
 	return cmocka_run_group_tests_name("rdma_session", tests, NULL, NULL);
