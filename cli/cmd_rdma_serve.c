@@ -156,17 +156,12 @@ static int take_options(const struct cli *cli, struct donard_rdma_serve_options 
 	return rc;
 }
 
-/*
- * Who may write may also have the server fill, but not what is persistent: a client that only reads, in order to verify the way,
- * would overwrite somebody's data.  Whoever serves may agree to that.
- */
 static int take_services(const struct cli *cli, const struct donard_memory *memory, struct donard_rdma_serve_options *options)
 {
 	struct donard_memory_info info = { .size = sizeof(info) };
 	int rc = donard_memory_info(memory, &info);
-	bool unasked = options->rights & DONARD_RDMA_WRITE && !info.persistent;
 
-	options->services = cli_rdma_services(unasked || cli_given(cli, "fill"));
+	options->services = cli_rdma_services(options->rights, info.persistent, cli_given(cli, "fill"), cli_given(cli, "compare"));
 	return rc;
 }
 
@@ -208,6 +203,7 @@ static const struct cli_option options_table[] = {
 	{ "size", "SIZE", "how much; default: to the end of the region; 64M of dram and of a GPU" },
 	{ "access", "WHAT", "what clients may do: read, write or both; default both" },
 	{ "fill", NULL, "fill persistent memory, or what clients may only read, with test data if one asks for it" },
+	{ "compare", NULL, "compare what clients may only write with test data if one asks for it, which tells it the bytes" },
 	{ "read-back", NULL, "have clients of soft devices read back the end of what they wrote, too" },
 	{ "clients", "N", "end after N clients have taken what is offered" },
 	{ "once", NULL, "end after one client" },

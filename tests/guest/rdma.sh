@@ -270,6 +270,10 @@ rights() {
 	server_ends 0
 	serve p2pmem0 --size 1M --access write
 	client_fails 1 not-offered read
+	client_fails 1 not-offered write --verify
+	peer_signals TERM
+	server_ends 0
+	serve p2pmem0 --size 1M --access write --compare
 	client write --verify
 	verified "$MIB"
 	equal "who compared what may not be read" server "$(compared_by)"

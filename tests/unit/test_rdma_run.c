@@ -6,6 +6,7 @@
 #include "fake_sysfs.h"
 #include "says.h"
 #include "tool/rdma/run.h"
+#include "tool/rdma/service.h"
 
 #define BYTES	65536
 #define BLOCK	4096
@@ -230,13 +231,28 @@ static void server_without_test_data(void **state)
 	assert_string_equal(scene.order, "");
 }
 
+/* Nobody fills or compares what its clients may not write or read, nor fills what is persistent, unless who serves agrees. */
+static void services_follow_the_rights(void **state)
+{
+	const unsigned int fill = 1U << CLI_RDMA_FILL, compare = 1U << CLI_RDMA_COMPARE;
+	const unsigned int both = DONARD_RDMA_READ | DONARD_RDMA_WRITE;
+
+	(void)state;
+	assert_int_equal(cli_rdma_services(both, false, false, false), fill | compare);
+	assert_int_equal(cli_rdma_services(both, true, false, false), compare);
+	assert_int_equal(cli_rdma_services(both, true, true, false), fill | compare);
+	assert_int_equal(cli_rdma_services(DONARD_RDMA_READ, false, false, false), compare);
+	assert_int_equal(cli_rdma_services(DONARD_RDMA_WRITE, false, false, false), fill);
+	assert_int_equal(cli_rdma_services(DONARD_RDMA_WRITE, true, false, true), compare);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(functions_surround_all_rounds), CASE(begin_refuses), CASE(end_fails), CASE(failed_work_is_the_news),
-		CASE(server_without_test_data),
+		CASE(server_without_test_data), CASE(services_follow_the_rights),
 	};
 
 	return cmocka_run_group_tests_name("rdma_run", tests, NULL, NULL);

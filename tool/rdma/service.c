@@ -5,9 +5,16 @@
 
 #define BIT(service)	(1U << (service))
 
-uint32_t cli_rdma_services(bool may_fill)
+/*
+ * Who may write may also have the server fill, but not what is persistent: a client that only reads, in order to verify the
+ * way, would overwrite somebody's data.  Who may not read learns the bytes by having them compared with data of its choice.
+ */
+uint32_t cli_rdma_services(unsigned int rights, bool persistent, bool fill, bool compare)
 {
-	return BIT(CLI_RDMA_COMPARE) | (may_fill ? BIT(CLI_RDMA_FILL) : 0);
+	bool may_fill = fill || (rights & DONARD_RDMA_WRITE && !persistent);
+	bool may_compare = compare || rights & DONARD_RDMA_READ;
+
+	return (may_fill ? BIT(CLI_RDMA_FILL) : 0) | (may_compare ? BIT(CLI_RDMA_COMPARE) : 0);
 }
 
 static int keep_up(void *user)

@@ -21,8 +21,8 @@ struct cli_rdma_counts {
 	uint64_t filled_bytes, checked_bytes;
 };
 
-/* options.services of a server. */
-uint32_t cli_rdma_services(bool may_fill);
+/* options.services of a server of such memory.  @fill, @compare: whoever serves agrees to what clients may not do else. */
+uint32_t cli_rdma_services(unsigned int rights, bool persistent, bool fill, bool compare);
 /* Answers, and counts. */
 int cli_rdma_answer(struct cli_rdma_counts *counts, const struct donard_rdma_asked *asked,
 		    struct donard_rdma_answer *answer);
