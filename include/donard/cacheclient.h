@@ -164,7 +164,8 @@ int donard_cache_info(const struct donard_cache *cache, struct donard_cache_info
  * The first use of a memory registers it with the device.  The connection then holds the memory
  * until donard_cache_forget(), until the connection ends, or until the program uses 64 other
  * memories and no request uses this one.  When the memory's region goes away, the connection
- * lets go of the memory by itself.
+ * lets go of the memory by itself: it sends nothing more of requests with it, which then end
+ * with -ENODEV.  The queue's descriptor becomes readable, so that a program that only polls notices.
  *
  * Returns 0; -EAGAIN when the connection holds options.depth requests: take completions; -EINVAL for the
  * alignment; -ENXIO past the end of the drive or the memory; -EOPNOTSUPP for memory that the

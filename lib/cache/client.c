@@ -143,7 +143,7 @@ static void free_cache(struct donard_cache *cache)
 		dnd_cclient_disconnect(cache);
 		for (size_t i = 0; i < DND_CCLIENT_MEMORIES_MAX; i++)
 			if (cache->memories[i].memory)
-				dnd_cclient_memory_drop(&cache->memories[i]);
+				dnd_cclient_memory_drop(cache, &cache->memories[i]);
 	}
 	close_fd(cache->source.fd);
 	close_fd(cache->timer_fd);
@@ -373,6 +373,6 @@ DND_PUBLIC int donard_cache_forget(struct donard_cache *cache, struct donard_mem
 	if (known->users)
 		return dnd_fail(cache->ctx, DND_E_BUSY, "%s: %u requests in flight use it. Take their completions first.",
 				dnd_memory_name(memory), known->users);
-	dnd_cclient_memory_drop(known);
+	dnd_cclient_memory_drop(cache, known);
 	return 0;
 }

@@ -84,6 +84,7 @@ struct donard_cache {
 	bool over;				/* the connection has ended, for this reason: */
 	struct dnd_failure reason;
 	uint64_t pinged_ns;
+	uint64_t looked_ns;			/* when it was asked last whether regions are going away */
 	struct donard_cache_info counts;	/* only its counts are used */
 };
 
@@ -95,9 +96,13 @@ struct dnd_cclient_memory *dnd_cclient_memory_find(struct donard_cache *cache, s
 						   bool target, int *rc);
 struct dnd_cclient_memory *dnd_cclient_memory_known(struct donard_cache *cache,
 						    const struct donard_memory *memory);
-void dnd_cclient_memory_drop(struct dnd_cclient_memory *memory);
-/* Releases memory whose region is going away, once no request uses it. */
-void dnd_cclient_memories_look(struct donard_cache *cache);
+void dnd_cclient_memory_drop(struct donard_cache *cache, struct dnd_cclient_memory *memory);
+/* Is a region going away, of which that was not known?  Asks at most every tenth of a second. */
+bool dnd_cclient_memories_look(struct donard_cache *cache);
+/* Releases memory whose region is going away, if no request uses it. */
+void dnd_cclient_memories_release(struct donard_cache *cache);
+/* Fails because the memory's region is going away. */
+int dnd_cclient_memory_leaving(const struct donard_memory *memory);
 /* The CRC-32C of its present bytes; returns 0 or -errno with a text. */
 int dnd_cclient_checksum(const struct donard_memory *memory, uint64_t offset, uint64_t length, uint32_t *sum);
 
@@ -113,6 +118,8 @@ int dnd_cclient_take_done(struct donard_cache *cache, const struct dnd_wire_mess
 int dnd_cclient_message(struct donard_cache *cache, const struct dnd_wire_message *message, unsigned int flags);
 /* Ends all requests that are not done with the context's failure. */
 void dnd_cclient_fail_all(struct donard_cache *cache);
+/* Lets go of memory whose region is going away.  Of its requests nothing more is sent; they end once no part is in flight. */
+void dnd_cclient_look_after(struct donard_cache *cache);
 void dnd_cclient_recycle(struct donard_cache *cache, struct dnd_cclient_request *request);
 unsigned int dnd_cclient_cancel(struct donard_cache *cache, const void *user);
 

@@ -226,7 +226,7 @@ static void over(struct donard_cache *cache)
 	dnd_cclient_fail_all(cache);
 	for (size_t i = 0; i < DND_CCLIENT_MEMORIES_MAX; i++)
 		if (cache->memories[i].memory)
-			dnd_cclient_memory_drop(&cache->memories[i]);
+			dnd_cclient_memory_drop(cache, &cache->memories[i]);
 }
 
 /* ---- messages that come ---- */
@@ -383,7 +383,6 @@ static int tick(struct donard_cache *cache)
 	if (read(cache->timer_fd, &expired, sizeof(expired)) < 0)
 		expired = 0;
 	set_timer(cache);
-	dnd_cclient_memories_look(cache);
 	if (is_silent(cache))
 		return -ETIMEDOUT;
 	if (cache->pinged)
@@ -405,6 +404,8 @@ void dnd_cclient_work(struct donard_cache *cache)
 		rc = dnd_reach_take_events(&cache->reach);
 	if (!rc)
 		rc = answer(cache);
+	if (!rc)
+		dnd_cclient_look_after(cache);
 	if (!rc)
 		rc = tick(cache);
 	if (!rc)

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory that a connection to a cache has registered: kept for later requests, released when its region goes away. */
+#include <sys/epoll.h>
+
 #include "cache/client.h"
 #include "cache/log.h"
 
 #define CHECKSUM_STEP	16384
+#define LOOK_NS		100000000ULL
 
 struct dnd_cclient_memory *dnd_cclient_memory_known(struct donard_cache *cache,
 						    const struct donard_memory *memory)
@@ -14,10 +17,21 @@ struct dnd_cclient_memory *dnd_cclient_memory_known(struct donard_cache *cache,
 	return NULL;
 }
 
-void dnd_cclient_memory_drop(struct dnd_cclient_memory *memory)
+/* The program that polls the queue's descriptor is to hear that a region goes away. */
+static void watch(struct donard_cache *cache, const struct donard_memory *memory, bool watch)
+{
+	struct epoll_event event = { .events = EPOLLPRI };
+
+	if (cache->source.fd >= 0 && dnd_memory_is_region(memory))
+		epoll_ctl(cache->source.fd, watch ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, memory->region.fd, &event);
+}
+
+void dnd_cclient_memory_drop(struct donard_cache *cache, struct dnd_cclient_memory *memory)
 {
 	struct donard_memory *held = memory->memory;
 
+	if (!memory->leaving)
+		watch(cache, held, false);
 	dnd_unregister(&memory->source);
 	dnd_unregister(&memory->target);
 	memset(memory, 0, sizeof(*memory));
@@ -38,7 +52,7 @@ static struct dnd_cclient_memory *place_for(struct donard_cache *cache)
 			oldest = one;
 	}
 	if (oldest)
-		dnd_cclient_memory_drop(oldest);
+		dnd_cclient_memory_drop(cache, oldest);
 	return oldest;
 }
 
@@ -63,11 +77,12 @@ static int add(struct donard_cache *cache, struct donard_memory *memory, struct 
 				"connection registers. Take completions first.", DND_CCLIENT_MEMORIES_MAX);
 	dnd_handle_get(&memory->handle);
 	place->memory = memory;
+	watch(cache, memory, true);
 	*added = place;
 	return 0;
 }
 
-static int leaving(const struct donard_memory *memory)
+int dnd_cclient_memory_leaving(const struct donard_memory *memory)
 {
 	return dnd_fail(memory->ctx, DND_E_REGION_GONE, "%s: the region is being removed.", dnd_memory_name(memory));
 }
@@ -82,7 +97,7 @@ static int find(struct donard_cache *cache, struct donard_memory *memory, bool t
 	if (!rc && !*found)
 		rc = add(cache, memory, found);
 	if (!rc && (*found)->leaving)
-		rc = leaving(memory);
+		rc = dnd_cclient_memory_leaving(memory);
 	if (rc)
 		return rc;
 	registration = target ? &(*found)->target : &(*found)->source;
@@ -90,7 +105,7 @@ static int find(struct donard_cache *cache, struct donard_memory *memory, bool t
 		rc = dnd_register(memory, 0, memory->length, cache->link.pd, target ? DONARD_RDMA_WRITE : 0,
 				  registration);
 	if (rc && !(*found)->source.mr && !(*found)->target.mr)
-		dnd_cclient_memory_drop(*found);
+		dnd_cclient_memory_drop(cache, *found);
 	return rc;
 }
 
@@ -106,17 +121,31 @@ struct dnd_cclient_memory *dnd_cclient_memory_find(struct donard_cache *cache, s
 	return found;
 }
 
-void dnd_cclient_memories_look(struct donard_cache *cache)
+bool dnd_cclient_memories_look(struct donard_cache *cache)
 {
+	uint64_t now = dnd_now_ns();
+	bool found = false;
+
+	if (now - cache->looked_ns < LOOK_NS)
+		return false;
+	cache->looked_ns = now;
 	for (size_t i = 0; i < DND_CCLIENT_MEMORIES_MAX; i++) {
 		struct dnd_cclient_memory *one = &cache->memories[i];
 
-		if (one->memory && dnd_memory_is_region(one->memory) &&
-		    (one->leaving || dnd_region_called_back(&one->memory->region)))
-			one->leaving = true;
-		if (one->leaving && !one->users)
-			dnd_cclient_memory_drop(one);
+		if (!one->memory || one->leaving || !dnd_memory_is_region(one->memory) ||
+		    !dnd_region_called_back(&one->memory->region))
+			continue;
+		one->leaving = found = true;
+		watch(cache, one->memory, false);	/* it stays readable to its end, and is not to wake the program again */
 	}
+	return found;
+}
+
+void dnd_cclient_memories_release(struct donard_cache *cache)
+{
+	for (size_t i = 0; i < DND_CCLIENT_MEMORIES_MAX; i++)
+		if (cache->memories[i].leaving && !cache->memories[i].users)
+			dnd_cclient_memory_drop(cache, &cache->memories[i]);
 }
 
 /* Reads bytes of a device by dnd_memory_load(), which fails if its region goes away meanwhile. */

@@ -322,6 +322,31 @@ void dnd_cclient_fail_all(struct donard_cache *cache)
 	}
 }
 
+/* Without a part in flight, only the room in the window is waited for, maybe for hours. */
+static void stop_leaving(struct donard_cache *cache)
+{
+	struct dnd_failure before = dnd_failure_keep(cache->ctx);
+
+	for (uint32_t i = 0; i < cache->options.depth; i++) {
+		struct dnd_cclient_request *request = &cache->requests[i];
+
+		if (!request->busy || !request->memory || !request->memory->leaving || request->all_begun)
+			continue;
+		leave_list(request->type == DND_WIRE_WRITE ? &cache->writes : &cache->others, request);
+		fail(cache, request, dnd_cclient_memory_leaving(request->memory->memory));
+		if (!request->parts)
+			end(cache, request);
+	}
+	dnd_failure_put_back(cache->ctx, &before);
+}
+
+void dnd_cclient_look_after(struct donard_cache *cache)
+{
+	if (dnd_cclient_memories_look(cache))
+		stop_leaving(cache);
+	dnd_cclient_memories_release(cache);
+}
+
 /* ---- calls of the program ---- */
 
 /* A request of which a part was sent cannot be canceled; it ends by its answers. */

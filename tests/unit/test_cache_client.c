@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a connection to a write cache sends, and when it lets go of memory; the device and the server are played. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "unit.h"
+#include "cache/client.h"
+#include "says.h"
+
+#define BLOCK	4096U
+#define WINDOW	(2 * BLOCK)
+#define DEPTH	4U
+#define SENDS	(DEPTH + DND_WIRE_SPARE)
+#define AT	0x10000U	/* the window, as the server's device names it */
+
+static struct {
+	struct donard_cache cache;
+	struct donard_memory memory;
+	struct dnd_cclient_request requests[DEPTH];
+	struct dnd_cclient_part parts[DEPTH];
+	uint8_t bytes[2 * WINDOW], messages[SENDS * DND_WIRE_MESSAGE_BYTES];
+	uint32_t free_sends[SENDS];
+	struct ibv_context verbs;
+	struct ibv_qp qp;
+	struct ibv_mr mr;
+	struct rdma_cm_id id;
+	struct ibv_send_wr sent[8];
+	unsigned int count, registered;
+	int region_ends;	/* whoever closes it calls the region back */
+} scene;
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	(void)bad;
+	assert_ptr_equal(qp, &scene.qp);
+	assert_true(scene.count < sizeof(scene.sent) / sizeof(*scene.sent));
+	scene.sent[scene.count] = *wr;
+	scene.sent[scene.count++].wr.rdma.rkey = wr->sg_list->length;	/* the list goes with the caller */
+	return 0;
+}
+
+int __wrap_dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t length, struct ibv_pd *pd,
+			unsigned int rights, struct dnd_registration *registration);
+int __wrap_dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t length, struct ibv_pd *pd,
+			unsigned int rights, struct dnd_registration *registration)
+{
+	(void)memory, (void)offset, (void)length, (void)pd, (void)rights;
+	scene.registered++;
+	registration->mr = &scene.mr;
+	return 0;
+}
+
+void __wrap_dnd_unregister(struct dnd_registration *registration);
+void __wrap_dnd_unregister(struct dnd_registration *registration)
+{
+	scene.registered -= registration->mr ? 1 : 0;
+	registration->mr = NULL;
+}
+
+int __wrap_dnd_link_poll(struct dnd_link *link, const struct dnd_link_handler *handler);
+int __wrap_dnd_link_poll(struct dnd_link *link, const struct dnd_link_handler *handler)
+{
+	(void)link, (void)handler;
+	return 0;
+}
+
+int __wrap_dnd_link_arm(struct dnd_link *link);
+int __wrap_dnd_link_arm(struct dnd_link *link)
+{
+	(void)link;
+	return 0;
+}
+
+void __wrap_dnd_link_disarm(struct dnd_link *link);
+void __wrap_dnd_link_disarm(struct dnd_link *link)
+{
+	(void)link;
+}
+
+int __wrap_dnd_reach_take_events(struct dnd_reach *reach);
+int __wrap_dnd_reach_take_events(struct dnd_reach *reach)
+{
+	(void)reach;
+	return 0;
+}
+
+static void play_link(struct dnd_link *link)
+{
+	scene.verbs.ops.post_send = post_send;
+	scene.qp.context = &scene.verbs;
+	scene.id.qp = &scene.qp;
+	*link = (struct dnd_link){
+		.id = &scene.id, .mr = &scene.mr, .messages = scene.messages, .free_sends = scene.free_sends,
+		.size = { .message_bytes = DND_WIRE_MESSAGE_BYTES, .sends = SENDS }, .free_count = SENDS,
+	};
+	for (uint32_t i = 0; i < SENDS; i++)
+		scene.free_sends[i] = i;
+}
+
+static int set_up(void **state)
+{
+	struct donard_cache *cache = &scene.cache;
+
+	(void)state;
+	memset(&scene, 0, sizeof(scene));
+	assert_int_equal(donard_open(&cache->ctx, NULL), 0);
+	play_link(&cache->link);
+	cache->source.fd = epoll_create1(EPOLL_CLOEXEC);
+	cache->requests = scene.requests;
+	cache->parts = scene.parts;
+	cache->options.depth = cache->offer.depth = DEPTH;
+	cache->options.timeout_ms = 10000;
+	cache->offer.request_bytes_max = BLOCK;
+	cache->offer.window_address = AT;
+	cache->ring.bytes = WINDOW;
+	cache->due_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < DEPTH; i++)
+		dnd_cclient_recycle(cache, &scene.requests[i]);
+	cache->writes.last = &cache->writes.first;
+	cache->others.last = &cache->others.first;
+	cache->done.last = &cache->done.first;
+	scene.memory.ctx = cache->ctx;
+	scene.memory.handle.holders = 1;
+	scene.memory.region.fd = scene.memory.dmabuf.fd = scene.region_ends = -1;
+	scene.memory.window.data = scene.bytes;
+	scene.memory.length = sizeof(scene.bytes);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	if (scene.memory.region.fd >= 0)
+		close(scene.memory.region.fd);
+	for (uint32_t i = 0; i < DEPTH; i++)
+		free(scene.requests[i].told);
+	close(scene.cache.source.fd);
+	donard_close(scene.cache.ctx);
+	return 0;
+}
+
+static void writes(uint64_t blocks)
+{
+	const struct dnd_cclient_request asked = { .type = DND_WIRE_WRITE, .length = blocks * BLOCK };
+
+	assert_int_equal(dnd_cclient_add(&scene.cache, &asked, &scene.memory), 0);
+	dnd_cclient_work(&scene.cache);
+}
+
+static void was_sent(unsigned int number, enum ibv_wr_opcode opcode, uint64_t at, uint32_t length, unsigned int flags)
+{
+	assert_int_equal(scene.sent[number].opcode, opcode);
+	assert_int_equal(scene.sent[number].wr.rdma.rkey, length);
+	assert_int_equal(scene.sent[number].send_flags & IBV_SEND_FENCE, flags);
+	if (opcode != IBV_WR_SEND)
+		assert_int_equal(scene.sent[number].wr.rdma.remote_addr, AT + at);
+}
+
+/* On a device that does DMA, what is acknowledged is durable because of these reads; the message waits for them. */
+static void end_of_each_write_is_read_back(void **state)
+{
+	struct ibv_mr back = { 0 };
+
+	(void)state;
+	scene.cache.read_back_mr = &back;
+	writes(2);
+	assert_int_equal(scene.count, 6);
+	for (unsigned int i = 0; i < 2; i++) {
+		was_sent(3 * i, IBV_WR_RDMA_WRITE, i * BLOCK, BLOCK, 0);
+		was_sent(3 * i + 1, IBV_WR_RDMA_READ, (i + 1) * BLOCK - 8, 8, 0);
+		was_sent(3 * i + 2, IBV_WR_SEND, 0, DND_WIRE_MESSAGE_BYTES, IBV_SEND_FENCE);
+	}
+}
+
+static void nothing_is_read_back_of_soft_devices(void **state)
+{
+	(void)state;
+	writes(1);
+	assert_int_equal(scene.count, 2);
+	was_sent(0, IBV_WR_RDMA_WRITE, 0, BLOCK, 0);
+	was_sent(1, IBV_WR_SEND, 0, DND_WIRE_MESSAGE_BYTES, 0);
+}
+
+/* A pipe whose other end is closed looks to poll() as a region that is going away. */
+static void be_a_region(void)
+{
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	scene.memory.region.fd = fds[0];
+	scene.region_ends = fds[1];
+	strcpy(scene.memory.region.name, "p2pmem0");
+	scene.cache.ring.head = WINDOW;	/* requests wait for room; nothing is sent */
+}
+
+static bool descriptor_wakes(void)
+{
+	struct pollfd fd = { .fd = scene.cache.source.fd, .events = POLLIN };
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+static void region_goes_away(void)
+{
+	assert_false(descriptor_wakes());
+	close(scene.region_ends);
+	assert_true(descriptor_wakes());
+	scene.cache.looked_ns = 0;
+	dnd_cclient_work(&scene.cache);
+}
+
+/* Though the full log of a failing drive may make no room for hours. */
+static void waiting_request_ends_with_its_region(void **state)
+{
+	const struct dnd_cclient_request *ended;
+
+	(void)state;
+	be_a_region();
+	writes(1);
+	assert_int_equal(scene.registered, 1);
+	assert_int_equal(scene.cache.source.done, 0);
+	region_goes_away();
+	ended = scene.cache.done.first;
+	assert_non_null(ended);
+	assert_int_equal(ended->completion.result, -ENODEV);
+	assert_string_equal(ended->completion.error_code, "region-gone");
+	assert_int_equal(scene.cache.source.working, 0);
+	assert_null(scene.cache.writes.first);
+	assert_int_equal(scene.registered, 0);
+	assert_int_equal(scene.memory.handle.holders, 1);
+	assert_false(descriptor_wakes());
+}
+
+/* What was sent ends by its answers, and only then the region is let go; the program is not kept awake meanwhile. */
+static void region_stays_while_parts_are_in_flight(void **state)
+{
+	struct dnd_wire_message done = { .type = DND_WIRE_DONE };
+
+	(void)state;
+	be_a_region();
+	writes(2);
+	scene.requests[DEPTH - 1].parts = 1;
+	scene.cache.parts[0] = (struct dnd_cclient_part){ .request = &scene.requests[DEPTH - 1] };
+	scene.cache.parts_busy = 1;
+	region_goes_away();
+	assert_int_equal(scene.cache.source.done, 0);
+	assert_int_equal(scene.registered, 1);
+	assert_false(descriptor_wakes());
+	assert_int_equal(dnd_cclient_take_done(&scene.cache, &done), 0);
+	assert_int_equal(scene.cache.done.first->completion.result, -ENODEV);
+	dnd_cclient_work(&scene.cache);
+	assert_int_equal(scene.registered, 0);
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(end_of_each_write_is_read_back), TEST(nothing_is_read_back_of_soft_devices),
+		TEST(waiting_request_ends_with_its_region), TEST(region_stays_while_parts_are_in_flight),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
