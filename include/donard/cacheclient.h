@@ -72,7 +72,8 @@ struct donard_cache_options {
  * @options: where to connect, and how
  * @cache: set to the connection, which donard_cache_close() ends
  *
- * The call waits for the server's answer.
+ * The call waits for the server's answer.  Meanwhile it does what the queue's other caches need, except
+ * while a name server is asked: an address in figures needs none.
  *
  * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own
  * machine; -EBUSY when it has as many clients as it can; -ETIMEDOUT without an answer, also of a name server;

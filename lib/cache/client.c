@@ -168,6 +168,7 @@ DND_PUBLIC int donard_cache_connect(struct donard_queue *queue, const struct don
 	if (!cache)
 		return dnd_fail_memory(queue->ctx);
 	cache->ctx = queue->ctx;
+	cache->queue = queue;
 	cache->source.ops = &source_ops;
 	cache->source.fd = cache->timer_fd = -1;
 	rc = open_cache(cache, queue, options);

@@ -57,6 +57,7 @@ struct dnd_cclient_part {
 struct donard_cache {
 	struct dnd_queue_source source;		/* first, so that the queue's pointer to it is one to the cache */
 	struct donard_context *ctx;
+	struct donard_queue *queue;		/* whose other caches are kept alive meanwhile; used only while connecting */
 	struct donard_cache_options options;	/* defaults filled in */
 	struct dnd_reach reach;
 	struct dnd_link link;

@@ -66,7 +66,17 @@ static int on_accepted(void *user, const void *bytes, size_t length)
 	return 0;
 }
 
-static const struct dnd_reach_ops reach_ops = { .accepted = on_accepted, .refused = on_refused };
+/* Their completions are taken later, and are to wake the program then. */
+static int keep_others(void *user)
+{
+	const struct donard_cache *cache = user;
+
+	dnd_sources_work(cache->queue);
+	dnd_queue_tell(cache->queue);
+	return 0;
+}
+
+static const struct dnd_reach_ops reach_ops = { .accepted = on_accepted, .refused = on_refused, .give_up = keep_others };
 
 /* Sends are parts, ping, got and bye; receives are answers, alive, released and withdrawn. */
 static struct dnd_link_size link_size(uint32_t depth)

@@ -87,6 +87,16 @@ int __wrap_dnd_reach_take_events(struct dnd_reach *reach)
 	return 0;
 }
 
+/* A server that does not answer: only the time limit ends this. */
+int __wrap_dnd_reach_find(struct dnd_reach *reach, const char *address, uint16_t port);
+int __wrap_dnd_reach_find(struct dnd_reach *reach, const char *address, uint16_t port)
+{
+	(void)address, (void)port;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(reach->ops->give_up(reach->user), 0);
+	return dnd_fail(reach->ctx, DND_E_PEER_SILENT, "no answer");
+}
+
 static void play_link(struct dnd_link *link)
 {
 	scene.verbs.ops.post_send = post_send;
@@ -255,6 +265,40 @@ static void region_stays_while_parts_are_in_flight(void **state)
 	assert_int_equal(scene.registered, 0);
 }
 
+/* As another cache of the same queue does, which has heard something of its server. */
+static void other_works(struct dnd_queue_source *source)
+{
+	source->done++;
+}
+
+static void nothing_more(struct dnd_queue_source *source, bool inherited)
+{
+	(void)source, (void)inherited;
+}
+
+static void others_are_kept_alive_meanwhile(void **state)
+{
+	static const struct dnd_queue_source_ops ops = { .work = other_works, .end = nothing_more };
+	struct dnd_queue_source other = { .ops = &ops, .fd = scene.cache.source.fd };
+	const struct donard_cache_options options = { .size = sizeof(options), .address = "192.0.2.7" };
+	struct donard_cache *cache = NULL;
+	struct donard_queue *queue;
+	struct pollfd fd = { .events = POLLIN };
+
+	(void)state;
+	assert_int_equal(donard_queue_open(scene.cache.ctx, NULL, &queue), 0);
+	assert_int_equal(dnd_queue_source_add(queue, &other), 0);
+	dnd_queue_forget_event(queue);
+	assert_int_equal(donard_cache_connect(queue, &options, &cache), -ETIMEDOUT);
+	assert_null(cache);
+	assert_int_equal(other.done, 3);
+	fd.fd = donard_queue_descriptor(queue);
+	assert_int_equal(poll(&fd, 1, 0), 1);
+	other.done = 0;
+	dnd_queue_source_remove(&other);
+	donard_queue_close(queue);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -262,6 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(end_of_each_write_is_read_back), TEST(nothing_is_read_back_of_soft_devices),
 		TEST(waiting_request_ends_with_its_region), TEST(region_stays_while_parts_are_in_flight),
+		TEST(others_are_kept_alive_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
