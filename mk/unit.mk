@@ -54,7 +54,8 @@ $(CACHE_SERVER_TESTS): UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_cache_ans
 	dnd_trimmer_begin dnd_trimmer_done $(addprefix donard_queue_,read write flush))
 $(BUILD)/tests/unit/test_cache_client: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_,link_arm link_disarm link_poll \
 	reach_find reach_take_events register unregister)
-$(BUILD)/tests/unit/test_cache_farewell: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_link_,arm disarm poll send)
+$(BUILD)/tests/unit/test_cache_session: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_,register unregister \
+	$(addprefix link_,arm close disarm open poll send))
 $(BUILD)/tests/unit/test_cache_trimmer: UNIT_LIBS := -Wl$(comma)--wrap=fallocate
 $(BUILD)/tests/unit/test_cache_handles: UNIT_LIBS := -Wl$(comma)--wrap=dnd_listener_open
 $(BUILD)/tests/unit/test_cache_report: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_backing_identity \
