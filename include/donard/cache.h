@@ -127,6 +127,9 @@ struct donard_cache_serve_options {
  * long as the log has records, the drive alone is not up to date.  The log remembers its drive,
  * and the server serves it with no other.
  *
+ * Nobody is authenticated, and nothing is encrypted: whoever reaches the address may read and overwrite the whole drive, and
+ * may keep others out.  Use a network of machines that trust each other.
+ *
  * The server acknowledges a write when its bytes and its record are in the NVRAM and the NVRAM
  * device's own barrier has passed.  If the drive fails, the records stay in the log, and the
  * server tries again, with growing pauses.

@@ -327,6 +327,9 @@ struct donard_rdma_serve_options {
  * @memory: all of it; of any kind, and of the program's own context
  * @options: how
  *
+ * Nobody is authenticated, and nothing is encrypted: whoever reaches the address may do what the rights and services
+ * allow, and may keep others out.  Use a network of machines that trust each other.
+ *
  * Each client gets its own protection domain and its own registration, with exactly that
  * range and those rights.  While the server serves one client, it refuses others.  After a
  * client that could write, it zeroes volatile memory before the next client comes; it never
