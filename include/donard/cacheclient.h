@@ -77,7 +77,7 @@ struct donard_cache_options {
  *
  * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own
  * machine; -EBUSY when it has as many clients as it can; -ETIMEDOUT without an answer, also of a name server;
- * -EPROTO for a server of another version; -EOPNOTSUPP when no RDMA device reaches the
+ * -EPROTO for a server of another version or kind; -EOPNOTSUPP when no RDMA device reaches the
  * address, -ENETDOWN when the device's port is not active; -ECONNRESET when the server or the
  * link to it went away meanwhile; -ESHUTDOWN when the server is about to end; -EINVAL, -E2BIG, -EPERM, -EMFILE, -EAGAIN, -ENOMEM;
  * others when the RDMA device of this side refuses what the connection needs.

@@ -49,7 +49,7 @@ static int on_refused(void *user, const void *bytes, size_t length)
 	if (rc == -EPROTONOSUPPORT)
 		offer.status = DND_WIRE_BAD_VERSION;
 	else if (rc || offer.status == DND_WIRE_OK)
-		return dnd_reach_nobody(&cache->reach);
+		return dnd_reach_stranger(&cache->reach, bytes, length);
 	cache->reach.unheard = false;
 	return refused(cache, offer.status);
 }

@@ -40,7 +40,7 @@ static int on_refused(void *user, const void *bytes, size_t length)
 	if (rc == -EPROTONOSUPPORT)
 		offer.status = DND_STATUS_VERSION;
 	else if (rc || offer.status == DND_STATUS_OK)
-		return dnd_reach_nobody(&client->reach);
+		return dnd_reach_stranger(&client->reach, bytes, length);
 	client->reach.unheard = false;
 	return refused(client, offer.status);
 }

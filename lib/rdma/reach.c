@@ -8,6 +8,7 @@
 #include "rdma/reach.h"
 
 #define TICK_MS		100
+#define MAGIC_BYTES	4	/* with which each answer begins */
 #define ROUND_MS	2000
 #define REMOVAL_MS	500	/* how long a removed device's event may stay behind its failed requests */
 
@@ -17,6 +18,17 @@ int dnd_reach_nobody(struct dnd_reach *reach)
 {
 	return dnd_fail(reach->ctx, DND_E_REFUSED, "%s: nobody listens there. Start %s on that machine "
 			"with %s and options.port of this address.", reach->peer, reach->server, reach->listen_option);
+}
+
+int dnd_reach_stranger(struct dnd_reach *reach, const void *bytes, size_t length)
+{
+	static const uint8_t zeros[MAGIC_BYTES];
+
+	if (!bytes || length < MAGIC_BYTES || !memcmp(bytes, zeros, MAGIC_BYTES))
+		return dnd_reach_nobody(reach);
+	reach->unheard = false;
+	return dnd_fail(reach->ctx, DND_E_PROTOCOL, "%s: what listens there is no %s, and refused this client. Check the port.",
+			reach->peer, reach->server);
 }
 
 /*

@@ -57,6 +57,11 @@ void dnd_reach_close(struct dnd_reach *reach);
 
 /* Fails because nobody listens there. */
 int dnd_reach_nobody(struct dnd_reach *reach);
+/*
+ * For refused(): fails for a reason that is none of this protocol.  Somebody else listens there, maybe a server of another kind;
+ * or nobody, and the bytes are those of the kernel's own refusal: zeros, or none.
+ */
+int dnd_reach_stranger(struct dnd_reach *reach, const void *bytes, size_t length);
 /* Fails because this end's device was removed. */
 int dnd_reach_no_device(struct dnd_reach *reach);
 

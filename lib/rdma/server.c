@@ -347,7 +347,7 @@ static int connect_request(struct dnd_server *server, const struct dnd_happening
 	if (rc == -EPROTONOSUPPORT)
 		return refuse(server, knock->id, DND_STATUS_VERSION, "it speaks another version");
 	if (rc)
-		return refuse(server, knock->id, DND_STATUS_VERSION, "it is no donard client");
+		return refuse(server, knock->id, DND_STATUS_VERSION, "it is no client of donard_rdma_serve()");
 	if (knock->reads && !(server->service.rights & DONARD_RDMA_READ))
 		return refuse_reading(server, knock->id, &hello);
 	if (dnd_listener_excludes(&server->listener, knock->id))

@@ -98,6 +98,34 @@ static void failures_here_and_there(void **state)
 	donard_close(ctx);
 }
 
+static int refused_with(struct donard_context *ctx, const void *bytes, size_t length, bool *unheard)
+{
+	struct dnd_reach reach = {
+		.ctx = ctx, .peer = "192.0.2.7:7077", .server = "a server", .listen_option = "it", .unheard = true,
+	};
+	int rc = dnd_reach_stranger(&reach, bytes, length);
+
+	*unheard = reach.unheard;
+	return rc;
+}
+
+/* The kernel's own refusal says nothing; whoever says something listens. */
+static void strangers_are_somebody(void **state)
+{
+	struct donard_context *ctx;
+	bool unheard;
+
+	(void)state;
+	assert_int_equal(donard_open(&ctx, NULL), 0);
+	assert_int_equal(refused_with(ctx, NULL, 0, &unheard), -ECONNREFUSED);
+	assert_int_equal(refused_with(ctx, "\0\0\0\0\0\5", 6, &unheard), -ECONNREFUSED);
+	assert_true(unheard);
+	assert_int_equal(refused_with(ctx, "DNWC\0\1\0\1", 8, &unheard), -EPROTO);
+	assert_says(donard_error(ctx), "192.0.2.7:7077: what listens there is no a server");
+	assert_false(unheard);
+	donard_close(ctx);
+}
+
 static int answer_fails(struct donard_context *ctx, int status, int error_number)
 {
 	struct dnd_reach reach = { .ctx = ctx, .peer = "192.0.2.7:7077", .server = "a server", .events = &scene.channel };
@@ -208,7 +236,8 @@ int main(void)
 		cmocka_unit_test(failures_here_and_there), cmocka_unit_test(own_queue_pair_is_refused),
 		cmocka_unit_test(an_event_that_came_is_enough), cmocka_unit_test(a_late_event_is_waited_for),
 		cmocka_unit_test(the_wait_ends), cmocka_unit_test(nobody_waits_if_the_peer_failed),
-		cmocka_unit_test(what_was_seen_is_remembered), cmocka_unit_test(some_statuses_name_the_peer),
+		cmocka_unit_test(strangers_are_somebody), cmocka_unit_test(what_was_seen_is_remembered),
+		cmocka_unit_test(some_statuses_name_the_peer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
