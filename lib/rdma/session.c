@@ -375,7 +375,8 @@ static int explain(struct dnd_session *session, int rc)
 		return dnd_target_reset_text(session->service->memory);
 	case -ECONNRESET:
 		return dnd_session_lost(session);
-	case -ECANCELED:	/* the server has to end, and reports that itself */
+	case -ECANCELED:
+		dnd_fail(ctx, DND_E_WITHDRAWN, "the server ended under it");
 		return rc;
 	}
 	return dnd_memory_access_failed(session->service->memory, -rc);

@@ -488,7 +488,9 @@ static void server_ends_during_a_barrier(void **state)
 
 	says_bye_to_a_pmr(scene);
 	scene->service.meanwhile_fn = told_to_end;
+	dnd_fail(scene->fake->ctx, DND_E_BUSY, "an earlier failure");
 	assert_int_equal(dnd_session_serve(&scene->session), -ECANCELED);
+	assert_string_equal(donard_error(scene->fake->ctx), "the server ended under it");
 	assert_int_equal(atomic_load(&barriers_passed), 0);
 	assert_int_equal(scene->session.heard.request.type, DND_BYE);
 	assert_true(dnd_heard_cut_off(&scene->session.heard));
