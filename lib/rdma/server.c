@@ -95,11 +95,15 @@ static void tell_session(struct dnd_server *server, enum donard_rdma_event_type 
 static void tell_came(struct dnd_server *server)
 {
 	struct dnd_session *session = &server->session;
+	struct dnd_failure before;
 
 	if (session->came || !session->heard.took)
 		return;
 	session->came = true;
+	/* A call of the program's may fail; the client may have ended by now, and the text that says why is still needed. */
+	before = dnd_failure_keep(server->ctx);
 	tell_session(server, DONARD_RDMA_CLIENT_CAME, "", "");
+	dnd_failure_put_back(server->ctx, &before);
 }
 
 static const char *why_refused(const struct dnd_session *session, const char *why_lost)

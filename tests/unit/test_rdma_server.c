@@ -212,6 +212,8 @@ static void hear(void *user, const struct donard_rdma_event *event)
 	assert_true(scene.told_count < sizeof(scene.told) / sizeof(scene.told[0]));
 	scene.counted[scene.told_count] = event->clients;
 	scene.told[scene.told_count++] = (int)event->type;
+	if (event->type == DONARD_RDMA_CLIENT_CAME)
+		donard_fail(scene.fake->ctx, EILSEQ, NULL, "the program's own words");
 	snprintf(scene.text, sizeof(scene.text), "%s", event->text);
 }
 
