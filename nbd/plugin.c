@@ -99,10 +99,16 @@ static void tell(const char *text)
 	nbdkit_error("%s", text);
 }
 
+/* This sleep ends with an error when the thread's connection has ended, and when nbdkit is told to end. */
+static bool gone(void)
+{
+	return nbdkit_nanosleep(0, 1000) < 0;
+}
+
 static void *open_cache(int readonly)
 {
 	struct nbd_failure failure = { 0 };
-	struct nbd_worker *worker = nbd_worker_start(&options, tell, &failure);
+	struct nbd_worker *worker = nbd_worker_start(&options, tell, gone, &failure);
 
 	(void)readonly;
 	if (!worker)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "words/words.h"
@@ -21,6 +22,7 @@
 #define PLACE_BYTES	(256U << 10)	/* of registered memory; longer requests go piece by piece */
 #define COMPLETIONS	64
 #define TICK_MS		1000	/* how often the drive is asked for while requests are in flight */
+#define GONE_NS		200000000	/* how often a request that waits asks for its NBD connection */
 
 struct job {
 	enum nbd_kind kind;
@@ -35,6 +37,7 @@ struct job {
 struct nbd_worker {
 	struct donard_cache_options options;
 	nbd_tell_fn tell;
+	nbd_gone_fn gone;
 	struct donard_cache_info info;
 	struct donard_context *ctx;	/* the thread's, as all down to the memory */
 	struct donard_queue *queue;
@@ -43,10 +46,13 @@ struct nbd_worker {
 	uint8_t *bytes;			/* of it */
 	pthread_t thread;
 	int wake_fd;
-	bool told_failing;		/* the thread's */
+	bool told_failing;		/* the thread's, as the next */
+	struct job **begun;		/* by place: of which the completion has not come */
 	pthread_mutex_t lock;
-	pthread_cond_t place_free, begun;
-	bool ready, stops;
+	pthread_cond_t place_free, changed;
+	bool ready;
+	bool ended;			/* no request begins any more */
+	bool stops;			/* nor is one of nbdkit's threads here */
 	struct nbd_failure failure;	/* to connect */
 	struct job *first, **last;	/* handed over */
 	unsigned int *places;		/* that are free */
@@ -147,6 +153,7 @@ static void close_all(struct nbd_worker *worker)
 
 static void finish(struct nbd_worker *worker, struct job *job)
 {
+	worker->begun[job->place] = NULL;
 	pthread_mutex_lock(&worker->lock);
 	job->done = true;
 	pthread_cond_signal(&job->changed);
@@ -158,6 +165,7 @@ static void begin(struct nbd_worker *worker, struct job *job)
 	uint64_t at = (uint64_t)job->place * PLACE_BYTES;
 	int rc = 0;
 
+	worker->begun[job->place] = job;
 	switch (job->kind) {
 	case NBD_READ:
 		rc = donard_cache_read(worker->cache, job->offset, worker->memory, at, job->length, job);
@@ -246,14 +254,49 @@ static bool look(struct nbd_worker *worker)
 	return info.in_flight;
 }
 
-static bool told_to_stop(struct nbd_worker *worker)
+static bool has_ended(struct nbd_worker *worker)
 {
-	bool stops;
+	bool ended;
 
 	pthread_mutex_lock(&worker->lock);
-	stops = worker->stops;
+	ended = worker->ended;
 	pthread_mutex_unlock(&worker->lock);
-	return stops;
+	return ended;
+}
+
+static void set_ended(struct job *job)
+{
+	set_failure(job->failure, -ESHUTDOWN, "the NBD connection has ended");
+}
+
+/*
+ * The cache's connection is closed first: what waits in it is never sent, and cannot replace what the client writes by
+ * its next NBD connection.
+ */
+static void give_up(struct nbd_worker *worker)
+{
+	struct job *job;
+
+	donard_cache_close(worker->cache);
+	worker->cache = NULL;
+	while ((job = next_job(worker)))
+		worker->begun[job->place] = job;
+	for (unsigned int i = 0; i < worker->options.depth; i++) {
+		job = worker->begun[i];
+		if (!job)
+			continue;
+		set_ended(job);
+		finish(worker, job);
+	}
+}
+
+/* Until then nbdkit's threads use the memory. */
+static void await_stop(struct nbd_worker *worker)
+{
+	pthread_mutex_lock(&worker->lock);
+	while (!worker->stops)
+		pthread_cond_wait(&worker->changed, &worker->lock);
+	pthread_mutex_unlock(&worker->lock);
 }
 
 static void say_ready(struct nbd_worker *worker, int rc)
@@ -262,7 +305,7 @@ static void say_ready(struct nbd_worker *worker, int rc)
 	if (rc)
 		set_failure(&worker->failure, rc, worker->ctx ? donard_error(worker->ctx) : strerror(-rc));
 	worker->ready = true;
-	pthread_cond_signal(&worker->begun);
+	pthread_cond_signal(&worker->changed);
 	pthread_mutex_unlock(&worker->lock);
 }
 
@@ -276,11 +319,13 @@ static void *run(void *user)
 	};
 
 	say_ready(worker, rc);
-	while (!rc && !told_to_stop(worker)) {
+	while (!rc && !has_ended(worker)) {
 		poll(fds, 2, look(worker) ? TICK_MS : -1);
 		begin_jobs(worker);
 		take_completions(worker);
 	}
+	give_up(worker);
+	await_stop(worker);
 	close_all(worker);
 	return NULL;
 }
@@ -304,14 +349,15 @@ static void free_worker(struct nbd_worker *worker)
 {
 	if (worker->wake_fd >= 0)
 		close(worker->wake_fd);
-	pthread_cond_destroy(&worker->begun);
+	pthread_cond_destroy(&worker->changed);
 	pthread_cond_destroy(&worker->place_free);
 	pthread_mutex_destroy(&worker->lock);
 	free(worker->places);
+	free(worker->begun);
 	free(worker);
 }
 
-static struct nbd_worker *new_worker(const struct donard_cache_options *options, nbd_tell_fn tell)
+static struct nbd_worker *new_worker(const struct donard_cache_options *options, nbd_tell_fn tell, nbd_gone_fn gone)
 {
 	struct nbd_worker *worker = calloc(1, sizeof(*worker));
 
@@ -319,23 +365,26 @@ static struct nbd_worker *new_worker(const struct donard_cache_options *options,
 		return NULL;
 	worker->options = *options;
 	worker->tell = tell;
+	worker->gone = gone;
 	worker->last = &worker->first;
 	pthread_mutex_init(&worker->lock, NULL);
 	pthread_cond_init(&worker->place_free, NULL);
-	pthread_cond_init(&worker->begun, NULL);
+	pthread_cond_init(&worker->changed, NULL);
 	worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	worker->places = calloc(options->depth, sizeof(*worker->places));
+	worker->begun = calloc(options->depth, sizeof(*worker->begun));
 	for (unsigned int i = 0; worker->places && i < options->depth; i++)
 		worker->places[worker->free_places++] = i;
-	if (worker->wake_fd >= 0 && worker->places)
+	if (worker->wake_fd >= 0 && worker->places && worker->begun)
 		return worker;
 	free_worker(worker);
 	return NULL;
 }
 
-struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, nbd_tell_fn tell, struct nbd_failure *failure)
+struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, nbd_tell_fn tell, nbd_gone_fn gone,
+				    struct nbd_failure *failure)
 {
-	struct nbd_worker *worker = new_worker(options, tell);
+	struct nbd_worker *worker = new_worker(options, tell, gone);
 	int rc = worker ? start_thread(worker) : ENOMEM;
 
 	if (rc) {
@@ -346,7 +395,7 @@ struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, 
 	}
 	pthread_mutex_lock(&worker->lock);
 	while (!worker->ready)
-		pthread_cond_wait(&worker->begun, &worker->lock);
+		pthread_cond_wait(&worker->changed, &worker->lock);
 	*failure = worker->failure;
 	pthread_mutex_unlock(&worker->lock);
 	if (!failure->error_number)
@@ -355,12 +404,21 @@ struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, 
 	return NULL;
 }
 
+/* Under the lock */
+static void end(struct nbd_worker *worker)
+{
+	worker->ended = true;
+	pthread_cond_broadcast(&worker->place_free);
+	eventfd_write(worker->wake_fd, 1);
+}
+
 void nbd_worker_stop(struct nbd_worker *worker)
 {
 	pthread_mutex_lock(&worker->lock);
 	worker->stops = true;
+	pthread_cond_signal(&worker->changed);
+	end(worker);
 	pthread_mutex_unlock(&worker->lock);
-	eventfd_write(worker->wake_fd, 1);
 	pthread_join(worker->thread, NULL);
 	free_worker(worker);
 }
@@ -370,23 +428,54 @@ const struct donard_cache_info *nbd_worker_info(const struct nbd_worker *worker)
 	return &worker->info;
 }
 
-static void take_place(struct nbd_worker *worker, struct job *job)
+/* For a while, under the lock.  Nobody else would see that an NBD connection ends while all its threads wait here. */
+static void await(struct nbd_worker *worker, pthread_cond_t *changed)
 {
-	pthread_mutex_lock(&worker->lock);
-	while (!worker->free_places)
-		pthread_cond_wait(&worker->place_free, &worker->lock);
-	job->place = worker->places[--worker->free_places];
+	struct timespec until;
+	bool gone;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += GONE_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	if (pthread_cond_clockwait(changed, &worker->lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT || worker->ended)
+		return;
 	pthread_mutex_unlock(&worker->lock);
+	gone = worker->gone();
+	pthread_mutex_lock(&worker->lock);
+	if (gone)
+		end(worker);
+}
+
+/* -1 if the connection has ended. */
+static int take_place(struct nbd_worker *worker, struct job *job)
+{
+	int rc = -1;
+
+	pthread_mutex_lock(&worker->lock);
+	while (!worker->free_places && !worker->ended)
+		await(worker, &worker->place_free);
+	if (!worker->ended) {
+		job->place = worker->places[--worker->free_places];
+		rc = 0;
+	}
+	pthread_mutex_unlock(&worker->lock);
+	return rc;
 }
 
 static void hand_over(struct nbd_worker *worker, struct job *job)
 {
 	pthread_mutex_lock(&worker->lock);
-	*worker->last = job;
-	worker->last = &job->next;
-	eventfd_write(worker->wake_fd, 1);
+	if (worker->ended) {
+		set_ended(job);
+		job->done = true;
+	} else {
+		*worker->last = job;
+		worker->last = &job->next;
+		eventfd_write(worker->wake_fd, 1);
+	}
 	while (!job->done)
-		pthread_cond_wait(&job->changed, &worker->lock);
+		await(worker, &job->changed);
 	pthread_mutex_unlock(&worker->lock);
 }
 
@@ -398,22 +487,29 @@ static void give_place_back(struct nbd_worker *worker, const struct job *job)
 	pthread_mutex_unlock(&worker->lock);
 }
 
+static void move(struct nbd_worker *worker, struct job *job, void *buffer)
+{
+	uint8_t *place = worker->bytes + (uint64_t)job->place * PLACE_BYTES;
+
+	if (job->kind == NBD_WRITE)
+		memcpy(place, buffer, job->length);
+	hand_over(worker, job);
+	if (job->kind == NBD_READ && !job->failure->error_number)
+		memcpy(buffer, place, job->length);
+	give_place_back(worker, job);
+}
+
 /* A piece that one place holds; all of a trim or flush. */
 static int do_piece(struct nbd_worker *worker, enum nbd_kind kind, uint64_t offset, void *buffer, uint64_t length,
 		    struct nbd_failure *failure)
 {
 	struct job job = { .kind = kind, .offset = offset, .length = length, .failure = failure };
-	uint8_t *place;
 
 	pthread_cond_init(&job.changed, NULL);
-	take_place(worker, &job);
-	place = worker->bytes + (uint64_t)job.place * PLACE_BYTES;
-	if (kind == NBD_WRITE)
-		memcpy(place, buffer, length);
-	hand_over(worker, &job);
-	if (kind == NBD_READ && !failure->error_number)
-		memcpy(buffer, place, length);
-	give_place_back(worker, &job);
+	if (take_place(worker, &job))
+		set_ended(&job);
+	else
+		move(worker, &job, buffer);
 	pthread_cond_destroy(&job.changed);
 	return failure->error_number ? -1 : 0;
 }

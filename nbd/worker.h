@@ -23,15 +23,21 @@ struct nbd_failure {
 
 /* Tells people, from the worker's thread, that requests wait for the server's drive, and when they do no longer. */
 typedef void (*nbd_tell_fn)(const char *text);
+/* Has the NBD connection ended, or is nbdkit about to?  Asked now and then in a thread whose request waits. */
+typedef bool (*nbd_gone_fn)(void);
 
 enum nbd_kind { NBD_READ, NBD_WRITE, NBD_FLUSH, NBD_TRIM };
 
 /* NULL, with @failure filled in. */
-struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, nbd_tell_fn tell, struct nbd_failure *failure);
+struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, nbd_tell_fn tell, nbd_gone_fn gone,
+				    struct nbd_failure *failure);
 /* Nothing is in flight. */
 void nbd_worker_stop(struct nbd_worker *worker);
 const struct donard_cache_info *nbd_worker_info(const struct nbd_worker *worker);
-/* From any thread; waits.  @buffer: of reads and writes.  0, or -1 with @failure filled in. */
+/*
+ * From any thread; waits.  @buffer: of reads and writes.  0, or -1 with @failure filled in: ESHUTDOWN when the NBD connection
+ * has ended, and then nothing more of it is written.
+ */
 int nbd_worker_do(struct nbd_worker *worker, enum nbd_kind kind, uint64_t offset, void *buffer, uint64_t length,
 		  struct nbd_failure *failure);
 

@@ -5,6 +5,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -25,6 +26,7 @@ static struct {
 	int refuses;		/* to connect, with this */
 	unsigned int another;	/* log than the first one */
 	atomic_bool drive_fails;	/* and nothing completes */
+	atomic_bool gone;	/* the NBD connection */
 	pthread_t thread;
 } fake;
 
@@ -198,11 +200,16 @@ static void tell(const char *text)
 	sem_post(&told.count);
 }
 
+static bool gone(void)
+{
+	return fake.gone;
+}
+
 static struct nbd_worker *start(void)
 {
 	struct donard_cache_options options = { .size = sizeof(options), .address = "192.0.2.1", .depth = DEPTH };
 	struct nbd_failure failure = { 0 };
-	struct nbd_worker *worker = nbd_worker_start(&options, tell, &failure);
+	struct nbd_worker *worker = nbd_worker_start(&options, tell, gone, &failure);
 
 	assert_non_null(worker);
 	return worker;
@@ -269,7 +276,7 @@ static void refused(void **state)
 
 	(void)state;
 	fake.refuses = -EBUSY;
-	assert_null(nbd_worker_start(&options, tell, &failure));
+	assert_null(nbd_worker_start(&options, tell, gone, &failure));
 	assert_int_equal(failure.error_number, EBUSY);
 }
 
@@ -282,7 +289,7 @@ static void another_log(void **state)
 	(void)state;
 	nbd_worker_stop(start());
 	fake.another = 1;
-	assert_null(nbd_worker_start(&options, tell, &failure));
+	assert_null(nbd_worker_start(&options, tell, gone, &failure));
 	assert_int_equal(failure.error_number, ESHUTDOWN);
 	assert_string_equal(failure.text, "192.0.2.1: it serves the log 4d19aca2b2c7c0a5 for nvme1n1 now, and this nbdkit began with the log "
 			    "4d19aca2b2c7c0a4 for nvme1n1, which may have what was written. Serve that log again; or start nbdkit anew, and "
@@ -354,6 +361,50 @@ static void drive_that_fails(void **state)
 	assert_int_equal(sem_trywait(&told.count), -1);
 }
 
+static void *write_long(void *user)
+{
+	static uint8_t data[1U << 20] = { [0] = 'a', [sizeof(data) - 1] = 'a' };
+	struct writer *writer = user;
+	struct nbd_failure failure;
+
+	writer->differs = nbd_worker_do(writer->worker, NBD_WRITE, writer->offset, data, sizeof(data), &failure) != -1 ||
+			  failure.error_number != ESHUTDOWN;
+	return NULL;
+}
+
+/*
+ * What waits then is given up, and no further piece of it begins: a client that connects again writes newer bytes.  One more
+ * than there are places waits for a place.
+ */
+static void connection_that_ends(void **state)
+{
+	struct writer writers[DEPTH + 1];
+	struct nbd_worker *worker = start();
+	struct timespec limit;
+
+	(void)state;
+	fake.drive_fails = true;
+	for (unsigned int i = 0; i <= DEPTH; i++) {
+		writers[i] = (struct writer){ .worker = worker, .offset = i % 2 ? 1U << 20 : 0 };
+		assert_int_equal(pthread_create(&writers[i].thread, NULL, write_long, &writers[i]), 0);
+	}
+	sem_wait(&told.count);
+	fake.gone = true;
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += 20;
+	for (unsigned int i = 0; i <= DEPTH; i++) {
+		assert_int_equal(pthread_timedjoin_np(writers[i].thread, NULL, &limit), 0);
+		assert_false(writers[i].differs);
+	}
+	assert_int_equal(fake.closed, 1);
+	write_long(&writers[0]);
+	assert_false(writers[0].differs);
+	assert_in_range(fake.count, 1, DEPTH);
+	assert_int_equal(fake.drive[(1U << 20) - 1] | fake.drive[(2U << 20) - 1], 0);
+	nbd_worker_stop(worker);
+	assert_int_equal(fake.closed, 1);
+}
+
 int main(void)
 {
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -365,6 +416,7 @@ int main(void)
 		test(another_log),
 		test(many_threads),
 		test(drive_that_fails),
+		test(connection_that_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
