@@ -231,7 +231,7 @@ class Queue:
             left_ns = -1 if end is None else max(0, int((end - time.monotonic()) * 1e9))
             rc = self._ask(lib.donard_queue_wait, wanted, left_ns)
             is_over = end is not None and time.monotonic() >= end
-            if len(self._taken) >= least or is_over or (rc != -errno.EINTR and rc < wanted):
+            if len(self._taken) >= least or is_over or (rc <= 0 and rc != -errno.EINTR):
                 return self._hand_out()
 
     def fileno(self) -> int:

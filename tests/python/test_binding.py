@@ -525,6 +525,19 @@ class Queues(unittest.TestCase):
         with unittest.mock.patch("donard._queue.lib", Interrupted()):
             self.assertEqual(queue.wait(timeout=0.05), [])
 
+    # A signal leaves some of them, and its handler does not raise: more of the memory is still a device's.
+    def test_a_wait_goes_on_after_a_signal(self):
+        class Interrupted:
+            def __getattr__(self, name):
+                if name != "donard_queue_wait":
+                    return getattr(lib, name)
+                return lambda queue, least, timeout, completions, most: lib.donard_queue_wait(queue, 1, timeout, completions, 1)
+
+        queue = self.queue()
+        self.read_blocks(queue, 3)
+        with unittest.mock.patch("donard._queue.lib", Interrupted()):
+            self.assertEqual(len(queue.wait(3)), 3)
+
     def test_more_than_the_library_takes_at_once(self):
         queue = self.queue(depth=256)
         for index in range(128):
