@@ -84,8 +84,11 @@ static int go_on(struct load *load)
 {
 	struct donard_completion completions[TAKEN_AT_ONCE];
 	char text[CLI_ERROR_BYTES];
-	int count = donard_queue_wait(load->queue, 1, -1, completions, TAKEN_AT_ONCE);
+	int count;
 
+	do {
+		count = donard_queue_wait(load->queue, 1, -1, completions, TAKEN_AT_ONCE);
+	} while (count == -EINTR && !cli_stopped(NULL));
 	for (int i = 0; i < count; i++) {
 		int rc = completions[i].result == (int64_t)load->piece->block_bytes ?
 			 ask(load, (uintptr_t)completions[i].user) : -EIO;

@@ -40,8 +40,11 @@ enum sight {
 static int64_t finish(struct trial *trial, int rc, struct donard_completion *done)
 {
 	done->error = NULL;
-	if (!rc)
+	if (rc)
+		return rc;
+	do {
 		rc = donard_queue_wait(trial->queue, 1, -1, done, 1);
+	} while (rc == -EINTR);
 	if (rc < 0)
 		return rc;
 	if (done->result >= 0)

@@ -268,9 +268,9 @@ int donard_queue_poll(struct donard_queue *queue, struct donard_completion *comp
  * @completions: filled in
  * @most: how many there is room for; at least @least
  *
- * Returns how many, which is less than @least when the time is over or nothing more
- * is in flight; -EINTR when a signal, or work of the kernel's own for this thread, came before the
- * first: wait again; -EINVAL, -EIO, -EPERM, -ENOMEM.
+ * Returns how many, which is less than @least when the time is over, nothing more is in flight, or a
+ * signal came after the first; -EINTR when a signal, or work of the kernel's own for this thread,
+ * came before the first: wait again; -EINVAL, -EIO, -EPERM, -ENOMEM.
  */
 int donard_queue_wait(struct donard_queue *queue, unsigned int least, int64_t timeout_ns,
 		      struct donard_completion *completions, unsigned int most);

@@ -172,8 +172,18 @@ static int wait_in_vain(struct dnd_ring *ring, struct __kernel_timespec *timeout
 	return ++ring->vain < DND_RING_TRIES ? rc : -ENOMEM;
 }
 
+static bool is_over(const struct __kernel_timespec *timeout, uint64_t start)
+{
+	return timeout && dnd_now_ns() - start >= (uint64_t)timeout->tv_sec * 1000000000 + (uint64_t)timeout->tv_nsec;
+}
+
+/*
+ * The kernel's own -EINTR says that it took no entry and has no completion: else the call returns what there is, and
+ * does not tell of the signal that ended the wait.
+ */
 static int submit_and_wait(struct dnd_ring *ring, unsigned int wait_for, struct __kernel_timespec *timeout)
 {
+	uint64_t start = timeout ? dnd_now_ns() : 0;
 	struct io_uring_cqe *cqe;
 	int rc = timeout ? io_uring_submit_and_wait_timeout(&ring->uring, &cqe, wait_for, timeout, NULL) :
 			   io_uring_submit_and_wait(&ring->uring, wait_for);
@@ -181,6 +191,9 @@ static int submit_and_wait(struct dnd_ring *ring, unsigned int wait_for, struct 
 	if (rc == -EAGAIN || rc == -EBUSY)
 		return wait_in_vain(ring, timeout, rc);
 	ring->vain = 0;
+	if (rc >= 0 && !io_uring_sq_ready(&ring->uring) && io_uring_cq_ready(&ring->uring) < wait_for &&
+	    !is_over(timeout, start))
+		return -EINTR;
 	return rc;
 }
 

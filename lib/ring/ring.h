@@ -153,7 +153,10 @@ void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io);
  * of memory, and has none that may end.
  */
 int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for);
-/* Does the same, but waits at most @timeout_ns; UINT64_MAX: no limit.  May also return -ETIME or -EINTR. */
+/*
+ * Does the same, but waits at most @timeout_ns; UINT64_MAX: no limit.  May also return -ETIME, or after a signal -EINTR, with
+ * what has completed by then; Linux AIO only if nothing has.
+ */
 int dnd_ring_enter_timed(struct dnd_ring *ring, unsigned int wait_for, uint64_t timeout_ns);
 /*
  * Returns a request that is done.  Returns NULL if there is none; if some requests continue, it has then handed these

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "engines.h"
@@ -462,6 +463,49 @@ static void changed_before_a_full_ring(void **state)
 	assert_int_equal(hand_over(&scene, enter), 2 * COMMANDS);
 }
 
+/* Of the first read of a pipe that is empty; every 20 ms, since one that comes before the wait begins ends none. */
+static int wait_for_a_signal(uint64_t timeout_ns)
+{
+	const struct itimerval often = { { 0, 20000 }, { 0, 20000 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct dnd_ring ring = { .event_fd = -1 };
+	struct dnd_io io = { .kind = DND_IO_READ, .align_bytes = 1, .length_bytes = 1, .memory = (uint8_t[1]){ 0 } };
+	int pipe_fds[2], rc;
+	int64_t result;
+
+	assert_int_equal(pipe(pipe_fds), 0);
+	io.fd = pipe_fds[0];
+	assert_int_equal(dnd_ring_open(&ring, COMMANDS, 0, false), 0);
+	dnd_io_start(&ring, &io);
+	setitimer(ITIMER_REAL, &often, NULL);
+	rc = dnd_ring_enter_timed(&ring, 1, timeout_ns);
+	setitimer(ITIMER_REAL, &never, NULL);
+	assert_int_equal(write(pipe_fds[1], "", 1), 1);
+	assert_int_equal(dnd_ring_enter(&ring, 1), 0);
+	assert_ptr_equal(dnd_io_next(&ring, &result), &io);
+	assert_int_equal(result, 1);
+	dnd_ring_close(&ring);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	return rc;
+}
+
+static void called(int signal_number)
+{
+	(void)signal_number;
+}
+
+/* Also by the call that hands the first request over, of which the kernel does not say so. */
+static void a_signal_ends_a_wait(void **state)
+{
+	struct sigaction before, action = { .sa_handler = called };
+
+	(void)state;
+	sigaction(SIGALRM, &action, &before);
+	assert_int_equal(wait_for_a_signal(UINT64_MAX), -EINTR);
+	assert_int_equal(wait_for_a_signal(60000000000), -EINTR);
+	sigaction(SIGALRM, &before, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,6 +521,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_memory_for_requests, setup, teardown),
 	};
 	const struct CMUnitTest by_io_uring[] = {	/* not of Linux AIO: it has no commands, and its calls are others */
+		cmocka_unit_test_setup_teardown(a_signal_ends_a_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(changed_below, setup, teardown),
 		cmocka_unit_test_setup_teardown(changed_before_they_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(changed_before_a_full_ring, setup, teardown),
