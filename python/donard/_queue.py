@@ -204,6 +204,7 @@ class Queue:
 
     def _ask(self, call: Callable[..., int], *arguments: Any) -> int:
         """Takes completions. An error is raised when none are left to be handed out before."""
+        self._refuse_strangers()  # before the owner's are touched, who may be in a call of the library now
         self._collect()
         self._filled = _BATCH  # for all that is known if a signal's handler raises now
         rc = call(self._handle, *arguments, self._completions, _BATCH)
