@@ -61,7 +61,7 @@ class Memory:
     def __init__(self, context: Context, handle: Any) -> None:
         self._context = context
         self._cdata: Any = handle
-        self._buffer: Any = None
+        self._shown: Any = None  # a weak reference to what all views refer to
         info = sized("donard_memory_info")
         context._check(lib.donard_memory_info(self._cdata, info))
         self._info = MemoryInfo._of(info, address=int(ffi.cast("uintptr_t", info.address)))
@@ -97,14 +97,16 @@ class Memory:
     # --- views ---
 
     def _bytes(self) -> Any:
-        """What all views refer to, one at a time: whether it outlives this reference says whether there are any."""
+        """What all views refer to, one at a time, and nothing else does: it lives while there are any."""
         self._handle
         if not self._info.address:
             raise BufferError(f"the CPU does not see this memory: {self._info.unmapped}")
-        if self._buffer is None:
+        shown = self._shown and self._shown()
+        if shown is None:
             address = ffi.gc(ffi.cast("char *", self._info.address), functools.partial(_let_go, self._cdata))
-            self._buffer = ffi.buffer(address, self._info.length_bytes)
-        return self._buffer
+            shown = ffi.buffer(address, self._info.length_bytes)
+            self._shown = weakref.ref(shown)
+        return shown
 
     def view(self) -> memoryview:
         """The bytes of the memory where they are, for loads and stores of the CPU."""
@@ -121,13 +123,7 @@ class Memory:
         return {"version": 3, "shape": (len(self),), "typestr": "|u1", "data": self.view()}
 
     def _refuse_views(self) -> None:
-        """Look by letting go: what nobody else holds is gone."""
-        if self._buffer is None:
-            return
-        left = weakref.ref(self._buffer)
-        self._buffer = None
-        self._buffer = left()
-        if self._buffer is not None:
+        if self._shown and self._shown() is not None:
             raise BufferError("the memory is in use by a view, such as an array: delete it, or copy what it shows, before "
                               "the memory is closed")
 

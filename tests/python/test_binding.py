@@ -58,6 +58,22 @@ class Memory(WithContext):
         with self.assertRaisesRegex(ValueError, "memory is closed"):
             memory.read()
 
+    def test_a_close_that_a_signal_broke_off_forgets_no_view(self):
+        class Reference(weakref.ref):
+            def __call__(self):
+                if signals:
+                    raise signals.pop()
+                return super().__call__()
+
+        memory, signals = self.context.dram(4096), []
+        with unittest.mock.patch("donard._memory.weakref.ref", Reference):
+            view = memory.view()
+            signals.append(KeyboardInterrupt)
+            self.assertRaises(KeyboardInterrupt, memory.close)
+            self.assertRaises(BufferError, memory.close)
+            del view
+            memory.close()
+
     def test_a_view_outlives_what_is_forgotten(self):
         context = donard.Context()
         memory = context.dram(4096)
