@@ -123,8 +123,8 @@ class Cache:
         """End the connection. Completions that were not taken are lost; what was acknowledged stays so."""
         if self._cdata is None:
             return
-        self._queue._refuse_strangers()
-        if self._closing is not None:
+        self._queue._refuse_to_close()
+        if self._closing is not None and not self._queue._inherited:
             self._closing()
         handle, self._cdata = self._cdata, None
         ffi.release(handle)

@@ -187,7 +187,7 @@ class Context:
             return
         self._handle  # of this thread?
         for queue in list(self._queues):
-            queue._refuse_strangers()
+            queue._refuse_to_close()
         for memory in list(self._memories):
             memory._refuse_views()
         for one in [*self._queues, *self._others, *self._memories]:

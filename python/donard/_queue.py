@@ -88,9 +88,11 @@ def flags_of(allow_bounce: bool, allow_unlisted: bool, passthrough: bool) -> int
 class Queue:
     """Requests between files and memory, in no order. Context.queue() makes it.
 
-    It belongs to the thread that made it; a call from another one, or from the child of a fork, raises Error. What is
-    prepared by read(), write() and flush() begins with submit() or wait(). The queue keeps the object of each request
-    until its completion is taken.
+    It belongs to the thread that made it; a call from another one, or from the child of a fork, raises Error. The child
+    may close it, which frees what it inherited and leaves the requests to the parent.
+
+    What is prepared by read(), write() and flush() begins with submit() or wait(). The queue keeps the object of each
+    request until its completion is taken.
 
     The first request between a file and a memory asks for their route, and moves a block to prove it.
     """
@@ -123,6 +125,15 @@ class Queue:
     def _refuse_strangers(self) -> None:
         if self._cdata is not None and self._owner != (os.getpid(), threading.get_ident()):
             raise wrong_thread("this queue", "thread or process")
+
+    @property
+    def _inherited(self) -> bool:
+        """Is this the child of a fork? Then the event loop's epoll, too, is the parent's."""
+        return self._owner[0] != os.getpid()
+
+    def _refuse_to_close(self) -> None:
+        if not self._inherited:
+            self._refuse_strangers()
 
     # --- requests ---
 
@@ -271,10 +282,10 @@ class Queue:
         """End it: what has not begun is canceled, and the rest waited for. Completions that were not taken are lost."""
         if self._cdata is None:
             return
-        self._refuse_strangers()
+        self._refuse_to_close()
         for cache in list(self._caches):
             cache.close()
-        if self._closing is not None:
+        if self._closing is not None and not self._inherited:
             self._closing()
         handle, self._cdata = self._cdata, None
         ffi.release(handle)

@@ -595,6 +595,23 @@ class Queues(unittest.TestCase):
                          [("wrong-thread", "this context belongs to another thread. Make one in each.")] * 2)
         self.assertEqual(queue.poll(), ["the owner's"])
 
+    # By its own with statements; the requests are the parent's.
+    def test_the_child_of_a_fork_may_close(self):
+        queue = self.queue()
+        self.read_blocks(queue, 3)
+        queue.submit()
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                with self.context, queue:
+                    status = 2
+                status = 0
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual(len(queue.wait(3)), 3)
+
     def test_a_copy_in_another_thread_is_refused(self):
         def other():
             with donard.Context() as own:
