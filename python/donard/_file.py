@@ -53,8 +53,9 @@ class File:
 
     @property
     def info(self) -> FileInfo:
-        """What it is, as of when it was opened."""
-        self._handle
+        """What it is, as of when it was opened; of any thread."""
+        if self._cdata is None:
+            raise ValueError("the file is closed")
         return self._info
 
     def fileno(self) -> int:

@@ -76,8 +76,9 @@ class Memory:
 
     @property
     def info(self) -> MemoryInfo:
-        """What it is."""
-        self._handle
+        """What it is; of any thread."""
+        if self._cdata is None:
+            raise ValueError("the memory is closed")
         return self._info
 
     @property

@@ -271,10 +271,12 @@ class Errors(WithContext):
             self.assertTrue(said["message"].startswith(str(error)), said["message"])
 
     def test_another_thread_is_refused(self):
-        caught = []
+        memory, caught = self.context.dram(4096), []
 
         def other():
             try:
+                # What it adopts the memory by.
+                caught.append((memory.fileno(), memory.info.file_offset_bytes, len(memory)))
                 self.context.clients()
             except donard.Error as error:
                 caught.append((error.code, error.errno))
@@ -282,7 +284,7 @@ class Errors(WithContext):
         thread = threading.Thread(target=other)
         thread.start()
         thread.join()
-        self.assertEqual(caught, [("wrong-thread", errno.EPERM)])
+        self.assertEqual(caught, [(-1, 0, 4096), ("wrong-thread", errno.EPERM)])
 
     def test_another_thread_may_not_close_it(self):
         caught = []

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """binding.py TEST [ARGUMENT...] - one test of the Python binding with the regions of a guest (python.sh)."""
+import concurrent.futures
 import json
 import os
 import select
@@ -63,11 +64,21 @@ def buffer(drive, path):
             del array
 
 
+def adopt(owner):
+    """In a thread, as docs/python.md has it."""
+    with donard.Context() as context:
+        memory = context.adopt_memory(owner.fileno(), owner.info.file_offset_bytes, len(owner))
+        equal("bytes in a thread", b"there", memory.read(0, 5))
+        memory.write(b"bytes")
+
+
 def imported():
-    """A dma-buf is the same memory; one that was exported for reading is never written."""
+    """A thread has the same memory, and so has a dma-buf; one that was exported for reading is never written."""
     with donard.Context() as context:
         owner = context.claim("p2pmem0", MIB, MIB)
-        owner.write(b"bytes")
+        owner.write(b"there")
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            threads.submit(adopt, owner).result()
         for write in True, False:
             fd = owner.export(write=write)
             memory = context.from_dmabuf(fd, 0, 4096)
