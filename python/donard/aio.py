@@ -34,7 +34,8 @@ class _InFlight:
         self._room = asyncio.Semaphore(depth)
         self._turn = asyncio.Lock()
         self._one_ended = asyncio.Event()
-        self.waiting: set[asyncio.Future[Completion]] = set()
+        self._begun: set[asyncio.Future[Completion]] = set()
+        self.waiting: set[asyncio.Future[Completion]] = set()  # those of them that a task waits for
 
     async def _prepare(self, prepare: Callable[..., None], *arguments: Any, **options: Any) -> None:
         """There is more to run out of than requests, such as the commands that long ones are cut into."""
@@ -45,26 +46,35 @@ class _InFlight:
                     prepare(*arguments, **options)
                     return
                 except Error as error:
-                    if error.code != "queue-full" or not self.waiting:
+                    if error.code != "queue-full" or not self._begun:
                         raise
                 await self._one_ended.wait()
 
-    async def request(self, prepare: Callable[..., None], *arguments: Any, **options: Any) -> Completion:
+    def _end_one(self, future: asyncio.Future[Completion]) -> None:
+        self._begun.discard(future)
+        self._one_ended.set()
+        if not future.cancelled():
+            future.exception()  # of which nobody may wait to be told
+
+    async def request(self, prepare: Callable[..., None], *arguments: Any, moves: bool = True, **options: Any) -> Completion:
+        """moves: a device reads or writes memory for it"""
         async with self._room:
             future = self._queue._loop.create_future()
             await self._prepare(prepare, *arguments, user=future, **options)
+            future.add_done_callback(self._end_one)
+            self._begun.add(future)
             self.waiting.add(future)
             try:
-                return await self._queue._ended(future)
+                return await self._queue._ended(future, moves)
             finally:
                 self.waiting.discard(future)
                 self._one_ended.set()
 
     async def none(self) -> None:
-        """Waits until there are none."""
+        """Waits until nobody waits for one."""
         while self.waiting:
-            await asyncio.wait(list(self.waiting))
-            await asyncio.sleep(0)
+            self._one_ended.clear()
+            await self._one_ended.wait()
 
     def give_up_soon(self) -> None:
         """What is below is about to close. Its close waits for the devices; only then those who still wait may go on."""
@@ -73,7 +83,7 @@ class _InFlight:
 
     def give_up(self, error: Exception | None = None) -> None:
         """No completion comes any more."""
-        for future in self.waiting:
+        for future in self._begun:
             if not future.done():
                 if error is None:
                     future.cancel()
@@ -146,18 +156,16 @@ class Queue:
         for in_flight in self._all:
             in_flight.give_up(error)
 
-    async def _ended(self, future: asyncio.Future[Completion]) -> Completion:
-        """A canceled task still waits: until the request has ended a device may write to its memory."""
+    async def _ended(self, future: asyncio.Future[Completion], moves: bool) -> Completion:
+        """A canceled task still waits for what moves: until the request has ended a device may write to its memory."""
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
             if not future.done() and not self._is_over:
                 self._queue.cancel(future)
-            while not future.done():
+            while moves and not future.done():
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.wait([future])
-            if not future.cancelled():
-                future.exception()
             raise
 
     def _prepare(self, prepare: Callable[..., None], *arguments: Any, **options: Any) -> None:
@@ -186,7 +194,7 @@ class Queue:
 
     async def flush(self, file: File) -> Completion:
         """Make durable what was written and awaited."""
-        return await self._request(self._queue.flush, file)
+        return await self._request(self._queue.flush, file, moves=False)
 
     def connect(self, address: str, *, depth: int = DEPTH, **options: Any) -> Cache:
         """Connect to a write cache; the connect() of donard.Queue has the arguments. The event loop stands until the server
@@ -242,11 +250,11 @@ class Cache:
 
     async def trim(self, *, drive_offset: int, length_bytes: int) -> Completion:
         """Say that blocks are not needed any more."""
-        return await self._request(self._cache.trim, drive_offset=drive_offset, length_bytes=length_bytes)
+        return await self._request(self._cache.trim, drive_offset=drive_offset, length_bytes=length_bytes, moves=False)
 
     async def flush(self, *, to_drive: bool = False) -> Completion:
         """Make durable what was written and awaited; to_drive: as far as the drive."""
-        return await self._request(self._cache.flush, to_drive=to_drive)
+        return await self._request(self._cache.flush, to_drive=to_drive, moves=False)
 
     async def __aenter__(self) -> Cache:
         return self

@@ -129,6 +129,51 @@ class Awaited(WithLibrary):
 
         asyncio.run(body())
 
+    # A device may write for a read; and where the server's drive fails, a flush to it waits for hours.
+    def test_a_canceled_flush_ends_at_once_and_a_read_does_not(self):
+        async def body():
+            async with donard.aio.Queue(self.context) as queue, queue.connect("192.0.2.1", depth=2) as cache:
+                tasks = [asyncio.ensure_future(cache.flush(to_drive=True)), asyncio.ensure_future(cache.read(self.memory))]
+                await asyncio.sleep(0)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks, timeout=0.1)
+                self.assertEqual([task.done() for task in tasks], [True, False])
+                self.take(queue)
+                self.take(queue, result=8192)
+                await asyncio.wait(tasks, timeout=20)
+                self.assertTrue(tasks[1].cancelled())
+                tasks = [asyncio.ensure_future(cache.flush(to_drive=True))]
+                await asyncio.sleep(0)
+                tasks[0].cancel()
+
+        asyncio.run(asyncio.wait_for(body(), 60))
+
+    # What nobody waits for takes room all the same: until it has ended the next one waits.
+    def test_a_canceled_flush_still_takes_room(self):
+        async def body():
+            async with donard.aio.Queue(self.context) as queue, queue.connect("192.0.2.1", depth=1) as cache:
+                write, full = cache.cache.write, [donard.Error(errno.EAGAIN, "full", "queue-full")]
+
+                def refuse_once(*arguments, **options):
+                    if full:
+                        raise full.pop()
+                    write(*arguments, **options)
+
+                task = asyncio.ensure_future(cache.flush())
+                await asyncio.sleep(0)
+                task.cancel()
+                await asyncio.wait([task])
+                with unittest.mock.patch.object(cache.cache, "write", refuse_once):
+                    task = asyncio.ensure_future(cache.write(self.memory))
+                    await asyncio.sleep(0.01)
+                self.take(queue)
+                await asyncio.sleep(0.01)
+                self.take(queue, result=8192)
+                await task
+
+        asyncio.run(asyncio.wait_for(body(), 60))
+
     def test_a_queue_that_ends_gives_up_its_caches(self):
         async def body():
             queue = donard.aio.Queue(self.context)
