@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Callable
 
 from ._library import Record, ffi, lib, name, number, sized, sizes
-from ._memory import Memory, memory_range
+from ._memory import Memory, handle_of, memory_range
 
 if TYPE_CHECKING:
     from ._queue import Queue
@@ -105,11 +105,11 @@ class Cache:
     def register(self, memory: Memory, *, writes: bool = True, reads: bool = True) -> None:
         """Register a memory before it is first used, for writes of it to the cache, for reads into it, or for both."""
         directions = ((lib.DONARD_CACHE_FOR_WRITES if writes else 0) | (lib.DONARD_CACHE_FOR_READS if reads else 0))
-        self._queue._check(lib.donard_cache_register(self._handle, memory._handle, directions))
+        self._queue._check(lib.donard_cache_register(self._handle, handle_of(memory), directions))
 
     def forget(self, memory: Memory) -> None:
         """Let go of a memory that no request in flight uses."""
-        self._queue._check(lib.donard_cache_forget(self._handle, memory._handle))
+        self._queue._check(lib.donard_cache_forget(self._handle, handle_of(memory)))
 
     # --- what is known of it, and the end ---
 

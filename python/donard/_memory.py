@@ -37,11 +37,16 @@ class MemoryInfo(Record):
     pages: str
 
 
-def memory_range(memory: Any, memory_offset: int, length_bytes: int | None) -> tuple[Any, int, int]:
-    """What a request moves, as the library takes it: to the end of the memory unless a length is given."""
+def handle_of(memory: Any) -> Any:
+    """As the library takes it."""
     if not isinstance(memory, Memory):
         raise TypeError(f"memory is no donard.Memory, but {memory!r}")
-    return memory._handle, *memory._span("memory_offset", memory_offset, length_bytes)
+    return memory._handle
+
+
+def memory_range(memory: Any, memory_offset: int, length_bytes: int | None) -> tuple[Any, int, int]:
+    """What a request moves, as the library takes it: to the end of the memory unless a length is given."""
+    return handle_of(memory), *memory._span("memory_offset", memory_offset, length_bytes)
 
 
 def _let_go(handle: Any, address: Any) -> None:

@@ -15,13 +15,16 @@ from ._cache import DEPTH, Cache
 from ._errors import Error, error_from, in_python, wrong_thread
 from ._file import File
 from ._library import Record, ffi, lib, number, sized, sizes, text, word
-from ._memory import Memory, memory_range
+from ._memory import Memory, handle_of, memory_range
 
 if TYPE_CHECKING:
     from ._context import Context
 
 # Completions that one call of the library takes.
 _BATCH = 64
+
+# Seconds, some 30 years. The nanoseconds of more may not fit into the number that the library takes.
+_FOREVER = 1e9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -237,7 +240,7 @@ class Queue:
         There are fewer when the time is over, or nothing more is in flight. Other threads run meanwhile; a signal's
         handler runs, and then the wait goes on unless it raised.
         """
-        end = None if timeout is None else time.monotonic() + timeout
+        end = None if timeout is None or timeout > _FOREVER else time.monotonic() + timeout
         while True:
             wanted = min(max(least - len(self._taken), 0), _BATCH)
             left_ns = -1 if end is None else max(0, int((end - time.monotonic()) * 1e9))
@@ -266,11 +269,11 @@ class Queue:
 
     def register(self, memory: Memory) -> bool:
         """Look up a memory once for all requests; whether this kernel can. It is held until unregister()."""
-        return bool(self._check(lib.donard_queue_register(self._handle, memory._handle)))
+        return bool(self._check(lib.donard_queue_register(self._handle, handle_of(memory))))
 
     def unregister(self, memory: Memory) -> None:
         """Let go of a registered memory; waits for the requests in flight that use it."""
-        self._check(lib.donard_queue_unregister(self._handle, memory._handle))
+        self._check(lib.donard_queue_unregister(self._handle, handle_of(memory)))
 
     def info(self) -> QueueInfo:
         """What it has done."""

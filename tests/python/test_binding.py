@@ -5,6 +5,7 @@ import concurrent.futures
 import errno
 import gc
 import json
+import math
 import os
 import pathlib
 import pickle
@@ -177,6 +178,8 @@ print(order[-1], order.count("donard_close"), len(order) > 1)"""
                     (ValueError, "length_bytes is -1", lambda: memory.export(0, -1)),
                     (ValueError, "depth is -1", lambda: self.context.queue(-1)),
                     (TypeError, "file is no donard.File, but None", lambda: queue.read(None, memory)),
+                    (TypeError, "memory is no donard.Memory, but 'x'", lambda: queue.register("x")),
+                    (TypeError, "memory is no donard.Memory, but 'x'", lambda: queue.unregister("x")),
                     (ValueError, "block_bytes is -1", lambda: self.context.copy("a", "b", block_bytes=-1)),
                     (ValueError, "queue_depth is 4294967296", lambda: self.context.copy("a", "b", queue_depth=2**32))):
                 with self.subTest(said), self.assertRaises(kind) as caught:
@@ -577,6 +580,7 @@ class Queues(unittest.TestCase):
     def test_nothing_in_flight(self):
         queue = self.queue()
         self.assertEqual((queue.wait(timeout=0), queue.poll(), queue.cancel(None)), ([], [], 0))
+        self.assertEqual((queue.wait(timeout=math.inf), queue.wait(timeout=1e10)), ([], []))
 
     def test_another_thread_is_refused(self):
         queue, caught = self.queue(), []

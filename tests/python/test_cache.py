@@ -86,6 +86,8 @@ class Caches(WithLibrary):
                 (ValueError, "port is 65536", lambda: self.queue.connect("192.0.2.1", port=65536)),
                 (TypeError, "address is no string", lambda: self.queue.connect(7)),
                 (TypeError, "memory is no donard.Memory", lambda: cache.write(b"bytes")),
+                (TypeError, "memory is no donard.Memory", lambda: cache.register("x")),
+                (TypeError, "memory is no donard.Memory", lambda: cache.forget("x")),
                 (ValueError, "drive_offset is -1", lambda: cache.read(self.memory, drive_offset=-1)),
                 (ValueError, "memory_offset is -1", lambda: cache.read(self.memory, memory_offset=-1)),
                 (TypeError, "length_bytes is no integer", lambda: cache.trim(drive_offset=0, length_bytes="4K"))):
