@@ -94,6 +94,7 @@ static void set_failure(struct nbd_failure *failure, int64_t result, const char 
 		{ "options.depth", "depth=" },
 		{ "options.port", "port=" },
 		{ "options.timeout_ms", "timeout=" },
+		{ "register less at a time", "use a smaller depth=" },
 		{ NULL, NULL },
 	};
 

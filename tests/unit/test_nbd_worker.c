@@ -24,6 +24,8 @@ static struct {
 	unsigned int count, most, flushes, trims, closed;
 	int fd;
 	int refuses;		/* to connect, with this */
+	bool locks_less;	/* than is registered */
+	struct donard_context *ctx;
 	unsigned int another;	/* log than the first one */
 	atomic_bool drive_fails;	/* and nothing completes */
 	atomic_bool gone;	/* the NBD connection */
@@ -58,8 +60,8 @@ int __wrap_donard_cache_flush(struct donard_cache *cache, uint32_t flags, void *
 int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
 			     struct donard_queue **queue)
 {
-	(void)ctx;
 	(void)options;
+	fake.ctx = ctx;
 	fake.thread = pthread_self();
 	*queue = (struct donard_queue *)&fake;
 	return 0;
@@ -127,7 +129,7 @@ int __wrap_donard_cache_register(struct donard_cache *cache, struct donard_memor
 	assert_int_equal(directions, DONARD_CACHE_FOR_READS | DONARD_CACHE_FOR_WRITES);
 	assert_int_equal(donard_memory_info(memory, &info), 0);
 	fake.memory = info.address;
-	return 0;
+	return fake.locks_less ? donard_fail(fake.ctx, -ENOMEM, "", "Raise 'ulimit -l', or register less at a time.") : 0;
 }
 
 /* Never more than it holds. */
@@ -278,6 +280,11 @@ static void refused(void **state)
 	fake.refuses = -EBUSY;
 	assert_null(nbd_worker_start(&options, tell, gone, &failure));
 	assert_int_equal(failure.error_number, EBUSY);
+	fake.refuses = 0;
+	fake.locks_less = true;
+	assert_null(nbd_worker_start(&options, tell, gone, &failure));
+	assert_int_equal(failure.error_number, ENOMEM);
+	assert_string_equal(failure.text, "Raise 'ulimit -l', or use a smaller depth=.");
 }
 
 /* A server that was started anew may serve something else, which a client that connects again must not take for its disk. */
