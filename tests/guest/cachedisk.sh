@@ -482,6 +482,37 @@ file_system_and_database() {
 	with_disk on_ext4_again
 }
 
+# Nothing has been written to the disk for two seconds, and something is to be.
+write_waits() {
+	local before
+	before=$(awk '{print $5}' /sys/block/nbd0/stat)
+	sleep 2
+	[[ $before == "$(awk '{print $5}' /sys/block/nbd0/stat)" ]] && awk '$2 == 0 {exit 1}' /sys/block/nbd0/inflight
+}
+
+# A write waits for the server's drive, and its client breaks off: what it writes by its next connection stays.
+disk_disconnected() {
+	local waited
+	serve --no-cleaner --high 90 --clients 8
+	random_file "$WORK/old" $((32 * MIB))
+	random_file "$WORK/new" 65536
+	peer_drive write
+	at_end "peer_drive none"
+	with_disk true
+	dd if="$WORK/old" of=/dev/nbd0 bs=64K oflag=direct 2>"$WORK/dd" &
+	WRITER=$!
+	within 60 write_waits
+	nbd-client -d /dev/nbd0
+	! wait "$WRITER" || fail "it wrote all of it: $(cat "$WORK/dd")"
+	waited=$(sed -n 's/^\([0-9]*\)+.* records out$/\1/p' "$WORK/dd")
+	within 10 nbd-client -unix "$WORK/nbd.sock" /dev/nbd0
+	dd if="$WORK/new" of=/dev/nbd0 bs=64K seek="$waited" oflag=direct status=none
+	peer_drive none
+	client flush --to-drive
+	dd if=/dev/nbd0 of="$WORK/back" bs=64K skip="$waited" count=1 iflag=direct status=none
+	cmp "$WORK/new" "$WORK/back"
+}
+
 core t "put and get" there_and_back $((8 * MIB))
 t "put and get, many small requests" there_and_back $((2 * MIB)) --block-size 4K --queue-depth 64
 t "put and get, one at a time" there_and_back "$MIB" --block-size 64K --queue-depth 1
@@ -513,4 +544,5 @@ t "server killed" server_is_killed
 t "nobody there" nobody_there
 core t "disk: the drive's shape" disk_has_the_drives_shape
 t "disk: fio" disk_under_fio
+t "disk: disconnected while a write waits" disk_disconnected
 t "disk: ext4 and sqlite, server killed in between" file_system_and_database
