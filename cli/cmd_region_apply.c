@@ -87,7 +87,7 @@ static void note_ambiguous(struct apply *apply, const struct region_section *sec
 {
 	char text[512];
 
-	snprintf(text, sizeof(text), "several functions fit it. Add 'function = N' at %.200s:%u, or use path",
+	snprintf(text, sizeof(text), "several functions fit it. Use path at %.200s:%u, or add 'function = N' if they are of one card",
 		 section->file, section->line);
 	apply->undone++;
 	note(apply, section, "failed", "", "", text);

@@ -53,18 +53,23 @@ static void identify(const struct machine *machine, const struct region_config *
 		     const struct donard_region_info *region, struct identity *identity)
 {
 	const struct donard_candidate_info *candidate = machine_candidate_of(machine, region);
-	const struct region_section *section = NULL;
+	const struct region_section *section = NULL, *doubt = NULL;
 
 	if (!config->error[0])
 		section = machine_section_of(machine, region);
+	if (!config->error[0] && !section)
+		doubt = machine_doubt(machine, config, region);
 	if (section)
 		set_name(identity->by_name, "by-name", section->name, 0);
 	if (candidate) {
 		set_name(identity->by_id, "by-id", candidate->by_id, region_offset(candidate, region));
 		set_name(identity->by_path, "by-path", candidate->by_path, region_offset(candidate, region));
 	}
-	/* While the device is not seen, nobody knows which section is the region's. */
-	set_permissions(identity, section, config->error[0] || (!candidate && region->kind != DONARD_KIND_PCI_BAR));
+	/* While the device is not seen, or another has its serial number, nobody knows which section is the region's. */
+	set_permissions(identity, section, config->error[0] || doubt || (!candidate && region->kind != DONARD_KIND_PCI_BAR));
+	if (doubt)
+		fprintf(stderr, "%s: %s:%u: [%s] fits several functions. Use path there. Until then only root may use %s.\n",
+			cli_name, doubt->file, doubt->line, doubt->name, region->name);
 }
 
 static void show(const struct cli *cli, const struct machine *machine, const struct region_config *config,

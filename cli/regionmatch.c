@@ -217,6 +217,18 @@ const struct region_section *machine_section_of(const struct machine *machine, c
 	return NULL;
 }
 
+const struct region_section *
+machine_doubt(const struct machine *machine, const struct region_config *config, const struct donard_region_info *region)
+{
+	const struct donard_candidate_info *candidate = machine_candidate_of(machine, region), *first;
+
+	for (size_t i = 0; candidate && i < config->count; i++)
+		if (is_device(&config->sections[i], candidate) && section_is_region(&config->sections[i], candidate, region) &&
+		    machine_find(machine, &config->sections[i], &first) > 1)
+			return &config->sections[i];
+	return NULL;
+}
+
 const struct donard_region_info *machine_region_of(const struct machine *machine, const struct region_section *section)
 {
 	const struct donard_region_info *region;

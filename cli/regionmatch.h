@@ -45,6 +45,9 @@ bool section_is_region(const struct region_section *section,
 int machine_match(struct donard_context *ctx, struct machine *machine, const struct region_config *config);
 /* The section from which the region, one of @machine, was made, or could have been; or NULL. */
 const struct region_section *machine_section_of(const struct machine *machine, const struct donard_region_info *region);
+/* A section that the region fits, but that means several devices, so that it may be another's; or NULL. */
+const struct region_section *
+machine_doubt(const struct machine *machine, const struct region_config *config, const struct donard_region_info *region);
 /* The region of that section, or NULL. */
 const struct donard_region_info *machine_region_of(const struct machine *machine, const struct region_section *section);
 /* Does the link with the section's name lead to this node? */

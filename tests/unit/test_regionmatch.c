@@ -164,10 +164,12 @@ static void left_open(void **state)
 	machine_forget(&machine);
 }
 
-/* Two drives of one number, as clones in a virtual machine have: the path tells them apart. */
+/* Two drives of one number, as clones in a virtual machine have: the path tells them apart, and the number gives to nobody. */
 static void twins(void **state)
 {
 	struct fake *fake = *state;
+	struct region_section sections[] = { section(DONARD_KIND_NVME_CMB), section(DONARD_KIND_NVME_CMB) };
+	struct region_config config = { .count = 2, .sections = sections };
 	const struct donard_region_info *region;
 	struct region_section made;
 	struct machine machine;
@@ -175,12 +177,20 @@ static void twins(void **state)
 	fake_cmb_drive(fake, "0000:04:00.0", "pci0000:00/0000:00:03.0", "S1");
 	fake_cmb_drive(fake, "0000:05:00.0", "pci0000:00/0000:00:04.0", "S1");
 	fake_region(fake, "p2pmem0", "nvme-cmb", "0000:05:00.0");
+	fake_file(fake, "class/p2pmem/p2pmem0/page_type", "p2pdma");
 	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
 	region = donard_region_get(machine.regions, 0);
 	regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &made);
 	assert_string_equal(made.serial, "");
 	assert_string_equal(made.path, "pci-0000:00:04.0/00.0");
 	assert_int_equal(made.function, -1);
+	strcpy(sections[0].serial, "S1");
+	strcpy(sections[1].path, "pci-0000:00:03.0/00.0");	/* the other drive */
+	assert_int_equal(machine_match(fake->ctx, &machine, &config), 0);
+	assert_null(machine_section_of(&machine, region));
+	assert_ptr_equal(machine_doubt(&machine, &config, region), &sections[0]);
+	sections[0].offset_bytes = 32 << 20;			/* another part */
+	assert_null(machine_doubt(&machine, &config, region));
 	machine_forget(&machine);
 }
 
