@@ -86,13 +86,28 @@ dkms-source:
 	sed 's|@VERSION@|$(VERSION)|' kernel/dkms.conf.in >"$(DESTDIR)$(DKMS_DIR)/dkms.conf"
 	chmod 644 "$(DESTDIR)$(DKMS_DIR)/dkms.conf"
 
-# What DKMS has of this version already may be of an older source, and beside one of the same version it installs none.
-install-dkms: $(if $(DESTDIR),,needs-dkms kernel-fits) install-rules dkms-source
-	$(if $(DESTDIR),,if [ -n "$$(dkms status p2pmem/$(VERSION))" ]; then dkms remove p2pmem/$(VERSION) --all; fi)
+# What DKMS has of p2pmem: its versions, and the kernels that it has the module for. All lines of a recipe are expanded before
+# the first runs, so these are as they were before it.
+dkms_versions = $(shell PATH="$(PATH)" dkms status p2pmem 2>/dev/null | sed -n 's|^p2pmem/\([^,:]*\).*|\1|p' | sort -u)
+dkms_kernels = $(shell PATH="$(PATH)" dkms status p2pmem 2>/dev/null | sed -n 's|^p2pmem/[^,]*, \([^,]*\), .*|\1|p' | sort -u)
+
+# DKMS takes one version for another's, and this one's source may have changed: all go, but for the source that was just put there.
+forget_dkms = for version in $(dkms_versions); do dkms remove "p2pmem/$$version" --all || exit; done; \
+	rm -rf $(filter-out $(1),$(patsubst %,/usr/src/p2pmem-%,$(dkms_versions)))
+
+# The other kernels that had it. Nobody builds for them later: DKMS does when a kernel or its headers are installed.
+dkms_others = @for kernel in $(filter-out $(KVER),$(dkms_kernels)); do \
+	dkms install p2pmem/$(VERSION) -k "$$kernel" || echo "make: Linux $$kernel has no module now. DKMS says why; then type:" \
+		"dkms install p2pmem/$(VERSION) -k $$kernel" >&2; done
+
+# The module is built before what works is removed: what fails here would fail there.
+install-dkms: $(if $(DESTDIR),,needs-dkms module) install-rules dkms-source
+	$(if $(DESTDIR),,$(call forget_dkms,$(DKMS_DIR)))
 	$(if $(DESTDIR),,$(remove_own_module))
 	$(if $(DESTDIR),,dkms install p2pmem/$(VERSION) -k $(KVER))
+	$(if $(DESTDIR),,$(dkms_others))
 
 uninstall-dkms: uninstall-rules
-	$(if $(DESTDIR),,-if command -v dkms >/dev/null; then dkms remove p2pmem/$(VERSION) --all; fi)
+	$(if $(DESTDIR),,-if command -v dkms >/dev/null; then $(forget_dkms); fi)
 	$(if $(DESTDIR),,$(call told_without,dkms,what it built stays in /lib/modules/*/updates/dkms))
 	rm -rf "$(DESTDIR)$(DKMS_DIR)"
