@@ -183,7 +183,8 @@ static int unreadable(struct region_config *config, const char *path)
 	config->error_code = denied ? "permission" : "system";
 	config->exit_code = EXIT_FAILED;
 	snprintf(config->error, sizeof(config->error), "%.400s: cannot be read (%s).%s", path, strerror(errno),
-		 denied ? " Run as root." : " Mend that, or give another folder by --config.");
+		 !denied ? " Mend that, or give another folder by --config." : geteuid() ? " Run as root." :
+		 " Its owner and mode, or a security module, keep root out here. Give it to root.");
 	return -1;
 }
 

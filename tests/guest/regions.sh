@@ -553,6 +553,9 @@ systemd_brings_regions_back() {
 	local region
 	three_sections
 	printf 'user = user\nmode = 0600\n' | sed -i '/^bar = 2/r /dev/stdin' "$CONF/regions.conf"
+	# As a tool of that user puts it there.
+	chown user "$CONF/regions.conf"
+	chmod 0600 "$CONF/regions.conf"
 	remove_all
 	rmmod p2pmem
 	start_systemd donard-regions.service
