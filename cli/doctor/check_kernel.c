@@ -14,8 +14,10 @@ static void check_release(struct examination *x)
 {
 	const struct kernel *kernel = &x->kernel;
 
-	if (!kernel_since(kernel, 6, 1))
-		find(x, CODE_KERNEL_TOO_OLD, "", "the kernel is %s", kernel->release[0] ? kernel->release : "not known");
+	if (!kernel->release[0])
+		find(x, CODE_KERNEL_UNTESTED, "", "/proc/sys/kernel/osrelease cannot be read, so the kernel is not known, nor its options");
+	else if (!kernel_since(kernel, 6, 1))
+		find(x, CODE_KERNEL_TOO_OLD, "", "the kernel is %s", kernel->release);
 	else if (!is_tested(kernel))
 		find(x, CODE_KERNEL_UNTESTED, "", "the kernel is %s; donard is tested on 6.1, 6.12 and 7.x",
 		     kernel->release);
@@ -79,13 +81,14 @@ void check_kernel(struct examination *x)
 	const struct kernel *kernel = &x->kernel;
 
 	check_release(x);
-	check_options(x);
+	if (kernel->release[0])
+		check_options(x);
 	check_lockdown(x);
 	if (kernel_forces_swiotlb(kernel))
 		find(x, CODE_SWIOTLB_FORCED, "", "the kernel's argument swiotlb= says force");
 	if (kernel->encrypts)
 		find(x, CODE_MEMORY_ENCRYPTION, "", "this machine encrypts its memory");
-	if (!kernel->is_x86)
+	if (!kernel->is_x86 && source_exists(&x->source, "/proc/cpuinfo"))
 		find(x, CODE_NOT_X86, "", "/proc/cpuinfo is not that of an x86 processor");
 	if (kernel->virtual)
 		find(x, CODE_VIRTUAL_MACHINE, "", "the processor says that it is a hypervisor's");

@@ -61,7 +61,7 @@ void check_module(struct examination *x)
 	if (is_installed(x))
 		find(x, CODE_MODULE_NOT_LOADED, "", "p2pmem is installed for kernel %s and not loaded",
 		     x->kernel.release);
-	else
+	else if (x->kernel.release[0])
 		find(x, CODE_MODULE_MISSING, "", "/lib/modules/%s has no p2pmem.ko", x->kernel.release);
 	check_signature(x);
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "kernel.h"
 #include "lib/base/printable.h"
@@ -116,13 +117,23 @@ static uint64_t read_ram(const struct source *source)
 	return sscanf(text, "MemTotal: %llu", &kib) == 1 ? kib << 10 : 0;
 }
 
+/* This machine tells it also where /proc is not mounted, as in a chroot. */
+static void read_release(const struct source *source, struct kernel *kernel)
+{
+	struct utsname name;
+
+	source_text(source, kernel->release, sizeof(kernel->release), "/proc/sys/kernel/osrelease");
+	if (!kernel->release[0] && source->live && !uname(&name))
+		snprintf(kernel->release, sizeof(kernel->release), "%s", name.release);
+	sscanf(kernel->release, "%u.%u", &kernel->major, &kernel->minor);
+}
+
 void kernel_read(const struct source *source, struct kernel *kernel)
 {
 	int option;
 
 	memset(kernel, 0, sizeof(*kernel));
-	source_text(source, kernel->release, sizeof(kernel->release), "/proc/sys/kernel/osrelease");
-	sscanf(kernel->release, "%u.%u", &kernel->major, &kernel->minor);
+	read_release(source, kernel);
 	source_text(source, kernel->cmdline, sizeof(kernel->cmdline), "/proc/cmdline");
 	kernel->module_loaded = source_exists(source, "/sys/module/p2pmem");
 	read_config(source, kernel);

@@ -6,7 +6,7 @@
 #include "source.h"
 
 struct kernel {
-	char release[65];
+	char release[65];	/* "" if the files of a captured machine do not tell it */
 	unsigned int major, minor;
 	char cmdline[4096];
 	char *config;		/* its options, or NULL */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How the doctor reads configuration space, and what it leaves to the kernel. Whole machines: tests/data/machines. */
+#include <sys/utsname.h>
+
 #include "unit.h"
 #include "cli/doctor/route.h"
 #include "fake_sysfs.h"
@@ -235,6 +237,25 @@ static void kaslr(void **state)
 	}
 }
 
+/* As in a chroot without /proc: a captured machine does not tell, and this one does. */
+static void kernel_without_proc(void **state)
+{
+	struct source source = { .root = "/nonexistent" };
+	struct kernel kernel;
+	struct utsname name;
+
+	(void)state;
+	kernel_read(&source, &kernel);
+	assert_string_equal(kernel.release, "");
+	kernel_forget(&kernel);
+	source.live = true;
+	kernel_read(&source, &kernel);
+	assert_int_equal(uname(&name), 0);
+	assert_string_equal(kernel.release, name.release);
+	assert_int_not_equal(kernel.major, 0);
+	kernel_forget(&kernel);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,7 +263,7 @@ int main(void)
 		cmocka_unit_test(ordinary_part_of_a_port), cmocka_unit_test(the_kernels_word), cmocka_unit_test(translation),
 		cmocka_unit_test(contradictions),
 		cmocka_unit_test_setup_teardown(port_below_its_function, fake_setup, fake_teardown),
-		cmocka_unit_test(swiotlb_arguments), cmocka_unit_test(kaslr),
+		cmocka_unit_test(swiotlb_arguments), cmocka_unit_test(kaslr), cmocka_unit_test(kernel_without_proc),
 	};
 
 	return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);
