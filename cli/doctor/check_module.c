@@ -50,6 +50,17 @@ static void check_version(struct examination *x)
 		find(x, CODE_MODULE_DIFFERS, "", "the module is %s, this program %s", version, donard_version());
 }
 
+/* Without the kernel's headers, or where it does not compile, DKMS has the source alone. */
+static void report_missing(struct examination *x)
+{
+	const char *release = x->kernel.release;
+	struct finding *finding = find(x, CODE_MODULE_MISSING, "", "/lib/modules/%s has no p2pmem.ko", release);
+
+	if (source_exists(&x->source, "/var/lib/dkms/p2pmem"))
+		find_remedy(finding, "DKMS has its source: sudo apt install linux-headers-%s && sudo dkms autoinstall -k %s. Where that fails, "
+			    "/var/lib/dkms/p2pmem/VERSION/build/make.log says why.", release, release);
+}
+
 void check_module(struct examination *x)
 {
 	if (source_exists(&x->source, "/sys/class/p2pmem_device"))
@@ -62,6 +73,6 @@ void check_module(struct examination *x)
 		find(x, CODE_MODULE_NOT_LOADED, "", "p2pmem is installed for kernel %s and not loaded",
 		     x->kernel.release);
 	else if (x->kernel.release[0])
-		find(x, CODE_MODULE_MISSING, "", "/lib/modules/%s has no p2pmem.ko", x->kernel.release);
+		report_missing(x);
 	check_signature(x);
 }

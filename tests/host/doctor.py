@@ -21,7 +21,7 @@ import machines  # noqa: E402  beside this file
 
 # Messages of others that the page explains.
 FOREIGN = ("modprobe", "rmmod", "could not insert", "Key was rejected by service", "Permission denied",
-           "Input/output error", "Invalid argument", "Bus error", "Module p2pmem is in use")
+           "Input/output error", "Invalid argument", "Bus error", "Module p2pmem is in use", "Module p2pmem not found")
 # Findings that need this machine, its user or its devices: tests/guest/routes.sh
 # has all but locked-memory, and tests/guest/gpu.sh those of GPUs; where predictions differ, the first fails.
 LIVE = {"not-in-group", "node-forbidden", "node-missing", "drive-closed", "container", "locked-memory", "not-root",
