@@ -13,6 +13,7 @@
 #include "lib/base/rights.h"
 
 #define REMEDY_BYTES	256
+#define MORE_BYTES	sizeof(", and 18446744073709551615 more")
 
 struct node {
 	const char *name;
@@ -104,11 +105,11 @@ static enum code ask(const struct examination *x, struct node *node)
 	return CODE_NOT_IN_GROUP;
 }
 
-/* "p2pmem0, p2pmem1": all that share the code and the remedy with the one at @first. */
+/* "p2pmem0, p2pmem1, and 7 more": all that share the code and the remedy with the one at @first. */
 static void tell_alike(struct nodes *nodes, size_t first, char *names, size_t names_bytes)
 {
 	const struct node *one = &nodes->nodes[first];
-	size_t used = 0;
+	size_t used = 0, more = 0;
 
 	for (size_t i = first; i < nodes->count; i++) {
 		struct node *node = &nodes->nodes[i];
@@ -116,9 +117,13 @@ static void tell_alike(struct nodes *nodes, size_t first, char *names, size_t na
 		if (node->code != one->code || strcmp(node->remedy, one->remedy))
 			continue;
 		node->told = true;
-		if (used < names_bytes)
+		if (more || used + strlen(", ") + strlen(node->name) + MORE_BYTES > names_bytes)
+			more++;		/* no half a name, which may be another's */
+		else
 			used += (size_t)snprintf(names + used, names_bytes - used, "%s%s", used ? ", " : "", node->name);
 	}
+	if (more)
+		snprintf(names + used, names_bytes - used, ", and %zu more", more);
 }
 
 static void tell(struct examination *x, struct nodes *nodes, size_t first)

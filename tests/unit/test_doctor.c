@@ -2,7 +2,9 @@
 /* How the doctor reads configuration space, and what it leaves to the kernel. Whole machines: tests/data/machines. */
 #include <sys/utsname.h>
 
+#include "says.h"
 #include "unit.h"
+#include "cli/doctor/checks.h"
 #include "cli/doctor/route.h"
 #include "fake_sysfs.h"
 
@@ -256,6 +258,27 @@ static void kernel_without_proc(void **state)
 	kernel_forget(&kernel);
 }
 
+/* Whole names alone: half of one may be another's. */
+static void many_nodes(void **state)
+{
+	struct fake *fake = *state;
+	struct examination x = { .ctx = fake->ctx };
+	char name[32];
+
+	for (int i = 100; i < 180; i++) {
+		snprintf(name, sizeof(name), "p2pmem%d", i);
+		fake_region(fake, name, "pci-bar", "0000:06:00.0");
+	}
+	snprintf(x.source.root, sizeof(x.source.root), "%s", fake->root);
+	assert_int_equal(donard_region_list(fake->ctx, &x.regions), 80);
+	check_nodes(&x);
+	assert_int_equal(x.finding_count, 1);
+	assert_int_equal(x.findings[0].code, CODE_NODE_MISSING);
+	assert_says(x.findings[0].object, "p2pmem141, p2pmem142, and 37 more");
+	findings_forget(&x);
+	donard_region_list_free(x.regions);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +287,7 @@ int main(void)
 		cmocka_unit_test(contradictions),
 		cmocka_unit_test_setup_teardown(port_below_its_function, fake_setup, fake_teardown),
 		cmocka_unit_test(swiotlb_arguments), cmocka_unit_test(kaslr), cmocka_unit_test(kernel_without_proc),
+		cmocka_unit_test_setup_teardown(many_nodes, fake_setup, fake_teardown),
 	};
 
 	return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);
