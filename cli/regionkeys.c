@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What each key of a section takes: the words of 'region add', and who may use the region. */
+#include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -125,24 +126,36 @@ static bool take_importers(struct region_section *section, const char *value, ch
 	return known(section->pinned_importers || !strcmp(value, "no"), value, "yes, no", why, bytes);
 }
 
+/* @entry: a user, a group or NULL, of a lookup that began with errno 0.  A service that is not up yet, as at boot, is no answer. */
+static bool there_is(const void *entry, const char *what, const char *name, char *why, size_t bytes)
+{
+	int error = errno;
+
+	if (entry)
+		return true;
+	/* getpwnam(3): these may mean no more than that there is none. */
+	if (!error || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM)
+		snprintf(why, bytes, "there is no %s '%s'. Create it, or name another", what, name);
+	else
+		snprintf(why, bytes, "whether there is a %s '%s', the user database does not say (%s). Try again", what, name,
+			 strerror(error));
+	return false;
+}
+
 static bool take_user(struct region_section *section, const char *value, char *why, size_t bytes)
 {
 	if (!take_text(section->user, sizeof(section->user), value, why, bytes))
 		return false;
-	if (getpwnam(value))
-		return true;
-	snprintf(why, bytes, "there is no user '%s'. Create it, or name another", value);
-	return false;
+	errno = 0;
+	return there_is(getpwnam(value), "user", value, why, bytes);
 }
 
 static bool take_group(struct region_section *section, const char *value, char *why, size_t bytes)
 {
 	if (!take_text(section->group, sizeof(section->group), value, why, bytes))
 		return false;
-	if (getgrnam(value))
-		return true;
-	snprintf(why, bytes, "there is no group '%s'. Create it, or name another", value);
-	return false;
+	errno = 0;
+	return there_is(getgrnam(value), "group", value, why, bytes);
 }
 
 static bool take_mode(struct region_section *section, const char *value, char *why, size_t bytes)

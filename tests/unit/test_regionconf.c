@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The configuration of regions that stay: what it takes, what it refuses, and what it means. */
+#include <errno.h>
 #include <ftw.h>
+#include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -141,6 +143,18 @@ static void nothing(void **state)
 	assert_int_equal(place->config.count, 0);
 }
 
+struct group *__real_getgrnam(const char *name);
+struct group *__wrap_getgrnam(const char *name);
+
+/* A directory service that is not up yet. */
+struct group *__wrap_getgrnam(const char *name)
+{
+	if (strcmp(name, "of-ldap"))
+		return __real_getgrnam(name);
+	errno = ECONNREFUSED;
+	return NULL;
+}
+
 /* Each text is refused at that line, with these words. */
 static void refusals(void **state)
 {
@@ -165,6 +179,7 @@ static void refusals(void **state)
 		{ "[a]\nserial = S\nkind = pci-bar\nlength = all\n", 4, "'all' is not a multiple of 2 MiB" },
 		{ "[a]\nuser = nobody-of-that-name\n", 2, "no user 'nobody-of-that-name'. Create it" },
 		{ "[a]\ngroup = none-of-that-name\n", 2, "no group 'none-of-that-name'. Create it" },
+		{ "[a]\ngroup = of-ldap\n", 2, "whether there is a group 'of-ldap', the user database does not say (Connection refused)" },
 		{ "[a]\nmode = 0777\n", 2, "'0777' is no mode of a device" },
 		{ "[a]\nmode = rw\n", 2, "'rw' is no mode of a device" },
 		{ "[a]\npinned-importers = maybe\n", 2, "Choose one of yes, no" },
