@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "regionconf.h"
@@ -188,12 +189,23 @@ static int unreadable(struct region_config *config, const char *path)
 	return -1;
 }
 
+/* Of what could not be opened.  A link that leads nowhere is there: its file may lie where nothing is mounted yet. */
+static bool is_absent(const char *path)
+{
+	int error = errno;
+	struct stat st;
+	bool absent = error == ENOENT && lstat(path, &st);
+
+	errno = error;
+	return absent;
+}
+
 int regionconf_load_file(struct region_config *config, const char *path)
 {
 	struct parse parse = { .config = config, .file = path, .stream = fopen(path, "re") };
 	int bad_line;
 
-	if (!parse.stream && errno == ENOENT)
+	if (!parse.stream && is_absent(path))
 		return 0;
 	if (!parse.stream)
 		return unreadable(config, path);
@@ -222,7 +234,7 @@ static int load_drop_ins(struct region_config *config, const char *dir)
 	int count, rc = 0;
 
 	count = scandir(dir, &entries, is_drop_in, alphasort);
-	if (count < 0 && errno != ENOENT)
+	if (count < 0 && !is_absent(dir))
 		return unreadable(config, dir);
 	for (int i = 0; i < count; i++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, entries[i]->d_name);

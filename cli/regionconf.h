@@ -25,8 +25,8 @@ struct region_config {
 int regionconf_lock(void);
 /*
  * Reads @dir/regions.conf and then @dir/regions.d/NAME.conf, sorted by name; a missing file
- * or folder counts as empty.  Returns 0, or -1 and sets config->error, with its code and exit status.  The caller calls
- * regionconf_free() in both cases.
+ * or folder counts as empty, and a link that leads nowhere as unreadable.  Returns 0, or -1 and sets config->error, with its
+ * code and exit status.  The caller calls regionconf_free() in both cases.
  */
 int regionconf_load(struct region_config *config, const char *dir);
 /* The same of a folder that a person named: it must be there. */

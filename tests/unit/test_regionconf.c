@@ -138,9 +138,16 @@ static void files_in_order(void **state)
 static void nothing(void **state)
 {
 	struct place *place = *state;
+	char path[256];
 
 	assert_int_equal(regionconf_load(&place->config, "/nowhere"), 0);
 	assert_int_equal(place->config.count, 0);
+	/* It is somewhere that is not mounted yet, and may be what keeps others out. */
+	assert_int_equal(load(place, ""), 0);
+	snprintf(path, sizeof(path), "%s/regions.d/own.conf", place->dir);
+	assert_int_equal(symlink("/nowhere/own.conf", path), 0);
+	assert_int_equal(regionconf_load(&place->config, place->dir), -1);
+	assert_says(place->config.error, "regions.d/own.conf: cannot be read (No such file or directory). Mend that");
 }
 
 struct group *__real_getgrnam(const char *name);
