@@ -52,12 +52,16 @@ told_of_dkms = @case "$$(modinfo -k $(KVER) -n p2pmem)" in (*/dkms/*) \
 	echo "make: modprobe takes the module that DKMS built, and not this one, until that is gone:" \
 		"dkms remove p2pmem/VERSION --all ('dkms status p2pmem' says which)" >&2;; esac
 
-# Wherever modules_install put it.
-remove_own_module = find "$(DESTDIR)/lib/modules/$(KVER)" -name 'p2pmem.ko*' -not -path '*/dkms/*' -delete
+# To remove a module takes no headers: without them the path says which kernel is meant.
+installed_for = $(or $(KVER),$(patsubst linux-headers-%,%,$(notdir $(patsubst %/build,%,$(abspath $(KDIR))))))
+modules_dir = $(DESTDIR)/lib/modules/$(installed_for)
 
-uninstall-module: kernel-headers uninstall-rules
-	$(remove_own_module)
-	$(if $(DESTDIR),,if command -v depmod >/dev/null; then depmod -a $(KVER); fi)
+# Wherever modules_install put it.
+remove_own_module = find "$(modules_dir)" -name 'p2pmem.ko*' -not -path '*/dkms/*' -delete
+
+uninstall-module: uninstall-rules
+	if [ -d "$(modules_dir)" ]; then $(remove_own_module); else echo "make: there is no $(modules_dir), and no module in it" >&2; fi
+	$(if $(DESTDIR),,if [ -d "$(modules_dir)" ] && command -v depmod >/dev/null; then depmod -a $(installed_for); fi)
 
 BY_HAND = nobody gives regions to the group p2pmem. Install it (on Debian: apt install udev), or type after each \
 	'region add': chgrp p2pmem /dev/p2pmemN && chmod 660 /dev/p2pmemN
