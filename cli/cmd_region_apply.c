@@ -359,6 +359,21 @@ static int apply_all(struct apply *apply)
 	return rc ? cli_fail(apply->cli, rc) : finish(apply);
 }
 
+static int load(struct region_config *config, const char *named)
+{
+	return named ? regionconf_load_named(config, named) : regionconf_load(config, REGIONCONF_DIR);
+}
+
+/* Whoever has no configuration, or a wrong one, need not look at all devices first. */
+static bool is_worth_waiting(const char *named)
+{
+	struct region_config config;
+	bool worth = !load(&config, named) && config.count;
+
+	regionconf_free(&config);
+	return worth;
+}
+
 static int run(struct cli *cli)
 {
 	const char *named = cli_value(cli, "config"), *dir = named ? : REGIONCONF_DIR;
@@ -369,10 +384,10 @@ static int run(struct cli *cli)
 	if (rc)
 		return rc;
 	apply.device = device[0] ? device : NULL;
-	if (apply.device && !apply.dry_run)
+	if (apply.device && !apply.dry_run && is_worth_waiting(named))
 		await_device(&apply);
 	fd = apply.dry_run ? -1 : regionconf_lock();
-	rc = (named ? regionconf_load_named : regionconf_load)(&apply.config, dir) ?
+	rc = load(&apply.config, named) ?
 		cli_fail_text(cli, apply.config.exit_code, apply.config.error_code, apply.config.error) :
 		check_names(&apply, dir);
 	if (!rc && !apply.config.count && !cli->json)
