@@ -160,21 +160,25 @@ static long ioc_status(void *object, void *arg)
 	return 0;
 }
 
-/* Tells programs that hold memory of the region when to let go of it. */
+/*
+ * Tells programs that hold memory of the region when to let go of it.  read() and write()
+ * never wait for bytes to come, and a ring calls them only once this has said so.
+ */
 static __poll_t p2pmem_poll(struct file *filp, struct poll_table_struct *table)
 {
+	const __poll_t ready = EPOLLIN | EPOLLRDNORM | EPOLLOUT | EPOLLWRNORM;
 	struct p2pmem_file *f = filp->private_data;
 
 	poll_wait(filp, &f->region->wait, table);
 	switch (status_of(f->region)) {
 	case P2PMEM_STATE_READY:
-		return 0;
+		return ready;
 	case P2PMEM_STATE_DRAINING:
-		return EPOLLPRI;
+		return ready | EPOLLPRI;
 	case P2PMEM_STATE_QUARANTINED:
-		return EPOLLPRI | EPOLLERR;
+		return ready | EPOLLPRI | EPOLLERR;
 	default:
-		return EPOLLPRI | EPOLLERR | EPOLLHUP;
+		return ready | EPOLLPRI | EPOLLERR | EPOLLHUP;
 	}
 }
 

@@ -172,7 +172,8 @@ struct p2pmem_info {
  *   POLLPRI | POLLERR | POLLHUP
  *                      the region has ended
  *
- * poll() reports nothing while the region is ready.
+ * poll() reports POLLIN and POLLOUT in every state, as for a regular file: read() and
+ * write() do not wait for bytes to come.  So wait for POLLPRI alone.
  */
 struct p2pmem_status {
 	__u32 size;

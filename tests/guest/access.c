@@ -3,9 +3,12 @@
  * access TEST - one test of what the CPU does to a region without a mapping: read(), write(),
  * P2PMEM_IOC_COPY, P2PMEM_IOC_LOCATE; access --list names them.
  * Needs root, p2pmem0 (volatile) and p2pmem2 (persistent), both idle.
+ *
+ * LIBS: -luring
  */
 #define _GNU_SOURCE
 #include <linux/userfaultfd.h>
+#include <liburing.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -98,6 +101,53 @@ static void vectors(void)
 	WORKS(lseek(fd, 4090, SEEK_SET));
 	EQUAL(3, read(fd, head, 3));
 	EQUAL(4093, lseek(fd, 0, SEEK_CUR));
+}
+
+/* What the call moves.  A ring that waited for the file to become ready would wait for ever. */
+static int of_ring(struct io_uring *ring, void (*prepare)(struct io_uring_sqe *, int, void *), int fd, void *page,
+		   unsigned int flags)
+{
+	struct __kernel_timespec patience = { .tv_sec = 30 };
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+	struct io_uring_cqe *cqe;
+	int moved;
+
+	prepare(sqe, fd, page);
+	io_uring_sqe_set_flags(sqe, flags);
+	EQUAL(1, io_uring_submit(ring));
+	EQUAL(0, io_uring_wait_cqe_timeout(ring, &cqe, &patience));
+	moved = cqe->res;
+	io_uring_cqe_seen(ring, cqe);
+	return moved;
+}
+
+static void ring_reads(struct io_uring_sqe *sqe, int fd, void *page)
+{
+	io_uring_prep_read(sqe, fd, page, PAGE, PAGE);
+}
+
+static void ring_writes(struct io_uring_sqe *sqe, int fd, void *page)
+{
+	io_uring_prep_write(sqe, fd, page, PAGE, PAGE);
+}
+
+/* At once, and by a worker of the ring. */
+static void by_a_ring(void)
+{
+	static const unsigned int ways[] = { 0, IOSQE_ASYNC };
+	int fd = open_region(volatile_region);
+	uint8_t *pattern = pattern_of(PAGE), seen[PAGE];
+	struct io_uring ring;
+
+	EQUAL(0, io_uring_queue_init(2, &ring, 0));
+	for (size_t i = 0; i < 2; i++) {
+		pattern[i]++;
+		memset(seen, 0, PAGE);
+		EQUAL(PAGE, of_ring(&ring, ring_writes, fd, pattern, ways[i]));
+		EQUAL(PAGE, of_ring(&ring, ring_reads, fd, seen, ways[i]));
+		CHECK(!memcmp(seen, pattern, PAGE));
+	}
+	io_uring_queue_exit(&ring);
 }
 
 static void holes(void)
@@ -648,6 +698,7 @@ static const struct named_test tests[] = {
 	{ "read-sees-stores", read_sees_stores },
 	{ "loads-see-writes", loads_see_writes },
 	{ "vectors", vectors },
+	{ "by-a-ring", by_a_ring },
 	{ "holes", holes },
 	{ "full", full },
 	{ "modes", modes },

@@ -50,7 +50,7 @@ static void tell(unsigned int state, short events)
 int main(int argc, char **argv)
 {
 	struct p2pmem_status status = { .size = sizeof(status) };
-	struct pollfd pollfd = { .events = POLLIN | POLLOUT | POLLPRI };
+	struct pollfd pollfd = { .events = POLLPRI };
 	short before = 0;
 	char path[64];
 

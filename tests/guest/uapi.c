@@ -107,7 +107,8 @@ static void status_of_ready(void)
 	WORKS(ioctl(fd, P2PMEM_IOC_STATUS, &status));
 	EQUAL(P2PMEM_STATE_READY, status.state);
 	EQUAL(info_of(fd).resets, status.resets);
-	EQUAL(0, poll(&pollfd, 1, 0));
+	EQUAL(1, poll(&pollfd, 1, 0));
+	EQUAL(POLLIN | POLLOUT, pollfd.revents);
 }
 
 static void never_writes_more(void)
