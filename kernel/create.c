@@ -59,8 +59,8 @@ static void region_release(struct device *dev)
 {
 	struct p2pmem_region *r = to_p2pmem_region(dev);
 
-	if (r->inode)
-		iput(r->inode);
+	iput(r->inode);
+	iput(r->export_inode);
 	kvfree(r->alloc.runs.used);
 	kvfree(r->alloc.runs.nodes);
 	kvfree(r->alloc.bytes.of_block);
@@ -134,6 +134,10 @@ static int region_alloc_state(struct p2pmem_region *r)
 	if (IS_ERR(inode))
 		return PTR_ERR(inode);
 	r->inode = inode;
+	inode = p2pmem_pseudofs_inode(0);
+	if (IS_ERR(inode))
+		return PTR_ERR(inode);
+	r->export_inode = inode;
 	used = kvcalloc(p2pmem_runs_words(granules), sizeof(*used), GFP_KERNEL);
 	nodes = kvcalloc(p2pmem_runs_nodes(granules), sizeof(*nodes), GFP_KERNEL);
 	bytes = kvcalloc(p2pmem_bytes_entries(granules, p2pmem_unit(r)),

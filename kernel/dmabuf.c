@@ -226,7 +226,7 @@ static struct dma_buf *publish(struct p2pmem_export *x,
 	x->dmabuf = dmabuf;
 	x->told_epoch = atomic64_read(&r->import_epoch);
 	x->resets_seen = atomic64_read(&r->resets);
-	dmabuf->file->f_mapping = r->inode->i_mapping;	/* where mappings are revoked */
+	dmabuf->file->f_mapping = r->export_inode->i_mapping;	/* where mappings are revoked */
 	list_add_tail(&x->link, &r->exports);
 	return dmabuf;
 }

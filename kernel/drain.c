@@ -5,11 +5,9 @@
  * at its base reference.  docs/lifetime.md has the whole argument.
  */
 #include <linux/fs.h>
-#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/pm_runtime.h>
-#include <linux/rcupdate.h>
 #include <linux/slab.h>
 
 #include "alloc.h"
@@ -17,6 +15,7 @@
 #include "drain.h"
 #include "holders.h"
 #include "importers.h"
+#include "mmap.h"
 #include "p2pmem.h"
 #include "pins.h"
 #include "pmem.h"
@@ -109,16 +108,6 @@ static bool device_resets(struct p2pmem_region *r)
 }
 
 /*
- * A fork or mremap that is under way cannot leave entries behind this sweep
- * (docs/lifetime.md).  The removal repeats it nevertheless, for as long as it waits.
- */
-static void revoke_mappings(struct p2pmem_region *r)
-{
-	unmap_mapping_range(r->inode->i_mapping, 0, 0, 1);
-	synchronize_rcu(); /* get_user_pages_fast() that saw the old entries */
-}
-
-/*
  * No page is touched after this.  Extents that closed files left behind are reaped
  * without a look at their pages.
  */
@@ -147,13 +136,17 @@ static void quarantine(struct p2pmem_region *r, bool pages_idle)
 	p2pmem_quarantine_enter(r);
 }
 
+/*
+ * A fork or mremap that is under way cannot leave entries behind this sweep
+ * (docs/lifetime.md).  The removal repeats it nevertheless, for as long as it waits.
+ */
 static bool pages_are_idle(struct p2pmem_region *r)
 {
 	if (r->gone)
 		return true;
 	if (p2pmem_is_pmem(r))
 		return p2pmem_pmem_leave(r);
-	revoke_mappings(r);
+	p2pmem_revoke_mappings(r, 0, 0);
 	return region_pages_idle(r);
 }
 

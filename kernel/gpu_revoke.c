@@ -13,13 +13,13 @@
  * range fenced off, and says so.
  */
 #include <linux/module.h>
-#include <linux/rcupdate.h>
 #include <linux/slab.h>
 
 #include "gpu.h"
 #include "holders.h"
 #include "importers.h"
 #include "lines.h"
+#include "mmap.h"
 #include "reap.h"
 #include "registry.h"
 
@@ -88,8 +88,7 @@ static void detach(struct p2pmem_pin *pin)
 	}
 	mutex_unlock(&r->files_lock);
 	up_write(&r->gate);
-	unmap_mapping_range(r->inode->i_mapping, pin->part.first << PAGE_SHIFT, pin->bytes, 1);
-	synchronize_rcu(); /* get_user_pages_fast() that saw the old entries */
+	p2pmem_revoke_mappings(r, pin->part.first << PAGE_SHIFT, pin->bytes);
 }
 
 static void give_idle(struct p2pmem_pin *pin)

@@ -5,6 +5,7 @@
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
 
 #include "exports.h"
@@ -104,12 +105,28 @@ static struct p2pmem_file *file_behind(const struct file *filp)
 }
 
 /*
- * Is @filp, of whatever kind, the open file @f or a dma-buf of its memory?  Both have the
+ * Is @filp, of whatever kind, the open file @f or a dma-buf of its memory?  Both have an
  * address_space of the region before anybody gets a descriptor of them.  @f may be closed.
  */
 bool p2pmem_shows(const struct file *filp, const struct p2pmem_file *f)
 {
-	return filp->f_mapping == f->region->inode->i_mapping && file_behind(filp) == f;
+	const struct p2pmem_region *r = f->region;
+	const struct address_space *mapping = filp->f_mapping;
+
+	return (mapping == r->inode->i_mapping || mapping == r->export_inode->i_mapping) &&
+	       file_behind(filp) == f;
+}
+
+/*
+ * Clears what page tables have of a part of the files, and of dma-bufs of it.  With
+ * @bytes 0 the part has no end.  When this returns, nobody is about to take a reference by
+ * an entry that was there.
+ */
+void p2pmem_revoke_mappings(struct p2pmem_region *r, loff_t from, loff_t bytes)
+{
+	unmap_mapping_range(r->inode->i_mapping, from, bytes, 1);
+	unmap_mapping_range(r->export_inode->i_mapping, from, bytes, 1);
+	synchronize_rcu(); /* get_user_pages_fast() that saw the old entries */
 }
 
 /*
@@ -119,13 +136,12 @@ bool p2pmem_shows(const struct file *filp, const struct p2pmem_file *f)
 #define MAPPINGS_LOOKED_AT	4096
 
 /*
- * Finds a process that maps memory of the file, or of a dma-buf of it, and writes it to
- * *@who.  i_mmap_rwsem keeps a mapping on the tree, and with it vm_file and vm_mm.  Only
- * spinlocks are taken below it, and no fault needs it.
+ * i_mmap_rwsem keeps a mapping on the tree, and with it vm_file and vm_mm.  Only spinlocks
+ * are taken below it, and no fault needs it.
  */
-bool p2pmem_who_maps(struct p2pmem_who *who, struct p2pmem_file *f)
+static bool who_maps(struct p2pmem_who *who, struct address_space *mapping,
+		     struct p2pmem_file *f)
 {
-	struct address_space *mapping = f->region->inode->i_mapping;
 	unsigned int left = MAPPINGS_LOOKED_AT;
 	struct rb_node *node;
 	bool found = false;
@@ -139,6 +155,18 @@ bool p2pmem_who_maps(struct p2pmem_who *who, struct p2pmem_file *f)
 	}
 	i_mmap_unlock_read(mapping);
 	return found;
+}
+
+/*
+ * Finds a process that maps memory of the file, or of a dma-buf of it, and writes it to
+ * *@who.
+ */
+bool p2pmem_who_maps(struct p2pmem_who *who, struct p2pmem_file *f)
+{
+	struct p2pmem_region *r = f->region;
+
+	return who_maps(who, r->inode->i_mapping, f) ||
+	       who_maps(who, r->export_inode->i_mapping, f);
 }
 
 /*

@@ -18,8 +18,8 @@
  * region->files_lock -> file->lock -> region->alloc_lock; the gates of two regions
  * in the order of the regions' numbers; region->exports_lock -> region->gate;
  * file->lock -> region->revalidate_lock -> the lock of guard.c;
- * region->reap_lock -> region->alloc_lock; and mmap_lock -> i_mmap_rwsem of region->inode,
- * which p2pmem_who_maps() takes with none of the region's locks held (mmap.c).
+ * region->reap_lock -> region->alloc_lock; and mmap_lock -> i_mmap_rwsem of the region's
+ * inodes, which p2pmem_who_maps() takes with none of the region's locks held (mmap.c).
  * Except for the device lock, none of them is held over copy_{to,from}_user() or while a
  * backing is mapped or unmapped.  In p2pmem_region_set_page_type() region->gate is held,
  * too, but no fault can happen then.
@@ -122,7 +122,8 @@ struct p2pmem_region {
 
 	struct p2pmem_counts __percpu *counts;
 	struct p2pmem_backing backing;
-	struct inode *inode;		/* one address_space for all mappings */
+	struct inode *inode;		/* one address_space for all mappings of its files */
+	struct inode *export_inode;	/* and one for those of dma-bufs: pseudofs.c */
 
 	struct rw_semaphore gate;	/* read: to use pages; write: to stop all use */
 	u32 state;			/* enum p2pmem_state; written under gate, read without */

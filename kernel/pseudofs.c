@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Each region has an anonymous inode.  Its address_space is the f_mapping of every
- * open file, so that one unmap_mapping_range() revokes all mappings, and so that
+ * open file, so that one unmap_mapping_range() revokes all their mappings, and so that
  * get_user_pages() judges p2pmem's file system, not the one that the node is on.
+ *
+ * A second one does the same for the region's dma-bufs.  It is never a DAX one: where
+ * such an inode is behind a file, get_user_pages() takes long-term pins only if that file
+ * is a character device (vma_is_fsdax()), as the region's node is and a dma-buf is not.
  */
 #include <linux/fs.h>
 #include <linux/mount.h>

@@ -9,6 +9,7 @@
  *   map to|from|both   unmap   detach   vmap   fence   signal   hold   state   close-importer
  *   mmap | mmap-ro        of the dma-buf; munmap; fill BYTE; sum: of all bytes; sync
  *   remap PAGE            the mapping to another part of its file
+ *   fixed                 the mapping as a buffer of a ring, which pins it for long
  *   claim OFFSET BYTES             of the region, at the same offset of the file
  *   take PID FD                    a dma-buf that another process has
  *   locate REGION OFFSET | locate-raw REGION SIZE FLAGS RESERVED    of the dma-buf, through a file that owns nothing
@@ -17,11 +18,14 @@
  *
  * Each step prints one line: its name and "ok" with what it found, or the errno's name. A failed step
  * does not end the run. Ends with 1 if one failed.
+ *
+ * LIBS: -luring
  */
 #define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <liburing.h>
 #include <linux/dma-buf.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -326,6 +330,22 @@ static int step_remap(char **argument)
 	return remap_file_pages((void *)(uintptr_t)map, export_bytes, 0, number(argument[0]), 0);
 }
 
+static int step_fixed(char **argument)
+{
+	struct iovec memory = { (void *)(uintptr_t)map, export_bytes };
+	struct io_uring ring;
+	int rc;
+
+	(void)argument;
+	rc = io_uring_queue_init(1, &ring, 0);
+	if (!rc) {
+		rc = io_uring_register_buffers(&ring, &memory, 1);
+		io_uring_queue_exit(&ring);
+	}
+	errno = -rc;
+	return rc ? -1 : 0;
+}
+
 static int bus_error(void)
 {
 	errno = EFAULT;
@@ -482,6 +502,7 @@ static const struct step {
 	{ "mmap-ro", 0, step_mmap_ro },
 	{ "munmap", 0, step_munmap },
 	{ "remap", 1, step_remap },
+	{ "fixed", 0, step_fixed },
 	{ "fill", 1, step_fill },
 	{ "sum", 0, step_sum },
 	{ "sync", 0, step_sync },

@@ -136,6 +136,11 @@ address_is_memory() {
 	within 10 region_is_free "$region"
 }
 
+pinned_for_long() {
+	steps open p2pmem0 export 0 "$EXPORT_BYTES" mmap fixed fill 1 fixed
+	within 10 region_is_free p2pmem0
+}
+
 address_of_p2pdma() {
 	with_page_type p2pmem0 p2pdma
 	address_is_memory p2pmem0 "$LAB_GPU_BDF" gpu "$LAB_ALPHA_BDF"
@@ -674,6 +679,7 @@ addresses() {
 	t "addresses: a drive's CMB, for itself" address_in_cmb "$LAB_ALPHA_BDF"
 	t "addresses: memory in two pieces" fragmented
 	! can p2pdma || core t "addresses: page type p2pdma" address_of_p2pdma
+	! can fixed-buffers || core t "addresses: the CPU's are pinned for long" pinned_for_long
 	t "addresses: told to whoever has the dma-buf" located
 	t "addresses: told of memory in two pieces" located_in_pieces
 }
