@@ -122,15 +122,22 @@ static void drop_pages(struct p2pmem_region *r)
 
 /*
  * The device is gone and somebody does not let go, but the driver need not wait for that.
+ * P2PDMA pages that are still referred to are waited for, because the driver core would
+ * wait for them as well.  A request that stalls (userfaultfd, FUSE) holds them until its
+ * process is killed.
+ */
+static bool is_given_up(struct p2pmem_region *r, unsigned long present, bool pages_idle)
+{
+	return r->state == P2PMEM_STATE_DRAINING && time_after(jiffies, present + grace(r)) &&
+	       (pages_idle || r->backing.type != P2PMEM_PAGES_P2PDMA);
+}
+
+/*
  * If only mappings of dma-bufs are left, the pages go now, because such mappings name
- * addresses and no struct page.  P2PDMA pages that are still referred to are waited for,
- * because the driver core would wait for them as well.  A request that stalls (userfaultfd,
- * FUSE) holds them until its process is killed.
+ * addresses and no struct page.
  */
 static void quarantine(struct p2pmem_region *r, bool pages_idle)
 {
-	if (!pages_idle && r->backing.type == P2PMEM_PAGES_P2PDMA)
-		return;
 	if (pages_idle)
 		drop_pages(r);
 	p2pmem_quarantine_enter(r);
@@ -157,19 +164,19 @@ static void drain(struct p2pmem_region *r)
 
 	for (;;) {
 		bool unmapped = p2pmem_exports_revoke(r) == P2PMEM_IMPORTERS_NONE;
-		bool pages_idle = pages_are_idle(r);
+		bool pages_idle = pages_are_idle(r), given_up;
 
 		trace_p2pmem_drain(r, !pages_idle, !unmapped);
 		if (unmapped && pages_idle)
 			return;
 		if (!device_vanished(r) || device_resets(r))
 			present = jiffies;
-		if (time_after(jiffies, report_at)) {	/* at the latest before the quarantine */
+		given_up = is_given_up(r, present, pages_idle);
+		if (given_up || time_after(jiffies, report_at)) {
 			report_holders(r);
 			report_at = jiffies + DRAIN_REPORT_INTERVAL;
 		}
-		if (r->state == P2PMEM_STATE_DRAINING &&
-		    time_after(jiffies, present + grace(r)))
+		if (given_up)
 			quarantine(r, pages_idle);
 		/*
 		 * A device that merely does not answer may come back.  If its driver had got
