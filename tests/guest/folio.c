@@ -7,7 +7,9 @@
  */
 #define _GNU_SOURCE
 #include <err.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -191,6 +194,27 @@ static void advice_changes_nothing(void)
 	}
 }
 
+/*
+ * A marker of userfaultfd in place of an entry, which needs no handler from Linux 6.7 on: a fault would find the place
+ * taken, map nothing, and come again without end.
+ */
+static void markers_are_refused(void)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = 1 << 15 /* UFFD_FEATURE_WP_ASYNC */ };
+	void *memory = map(open_region(), 2 * CHUNK, 0);
+	struct uffdio_register where = {
+		.range = { (uintptr_t)memory, 2 * CHUNK }, .mode = UFFDIO_REGISTER_MODE_WP,
+	};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd < 0)
+		err(1, "userfaultfd");
+	if (ioctl(fd, UFFDIO_API, &api))	/* an older kernel */
+		return;
+	if (!ioctl(fd, UFFDIO_REGISTER, &where) || errno != EINVAL)
+		err(1, "a mapping was not refused");
+}
+
 static struct p2pmem_claim shifted_claim(void)
 {
 	return (struct p2pmem_claim){ .size = sizeof(struct p2pmem_claim), .region_offset = CHUNK / 2,
@@ -299,6 +323,7 @@ static const struct named_test tests[] = {
 	{ "children", children_share },
 	{ "moving", a_mapping_can_move },
 	{ "advice", advice_changes_nothing },
+	{ "markers", markers_are_refused },
 	{ "out-of-step", file_and_memory_out_of_step },
 	{ "owners", owners_of_all_sizes_mix },
 	{ "race", faults_of_both_sizes_race },

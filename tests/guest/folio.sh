@@ -58,6 +58,7 @@ core t "pieces can be unmapped" of_folio pieces
 core t "children share" of_folio children
 core t "a mapping can move" of_folio moving
 core t "advice changes nothing" advised
+t "markers of userfaultfd are refused" of_folio markers
 t "file and memory out of step" of_folio out-of-step
 t "owners of all sizes mix" of_folio owners
 t "faults of both sizes race" of_folio race
