@@ -28,7 +28,7 @@ acknowledged() {
 	seen_dma
 	seen=$(barriers_seen)
 	((seen > 0)) || fail "no barrier before an acknowledgement: $(head -n 3 "$WORK/trace")"
-	equal "drive commands before the acknowledgements" 0 "$(commands_seen)"
+	exactly "drive commands before the acknowledgements" 0 "$(commands_seen)"
 	equal "barriers that the drive saw" $(($(of barriers) - barriers)) "$seen"
 	equal "writes" 17 "$(of writes)"
 	equal "drive writes" 0 "$(of drive_writes)"
@@ -84,8 +84,8 @@ coalesces() {
 	says 'acknowledged 1048576' write 0 "$MIB" 2 65536
 	says 'equal 1048576' read 0 "$MIB" 2 65536
 	says 'done' destage
-	equal "bytes that needed not be written" "$MIB" "$(of coalesced_bytes)"
-	equal "bytes that were" "$MIB" "$(of destaged_bytes)"
+	exactly "bytes that needed not be written" "$MIB" "$(of coalesced_bytes)"
+	exactly "bytes that were" "$MIB" "$(of destaged_bytes)"
 	on_drive "equal $MIB" 0 "$MIB" 2
 }
 

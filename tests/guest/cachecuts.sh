@@ -83,11 +83,13 @@ until_the_power_goes() {
 
 # The journals of both are read first, which is what they are for.
 as_they_say() {
+	local seen
 	mount /dev/nbd0 "$WORK/mnt"
-	equal "sqlite's check" ok "$(database 'pragma integrity_check')"
+	seen=$(database 'pragma integrity_check')
+	exactly "sqlite's check" ok "$seen"
 	# The transaction that was under way may be there, too.
 	database 'select n from t' >"$WORK/rows"
-	equal "rows that were acknowledged and are not there" "" "$(sort "$WORK/acknowledged" | comm -23 - <(sort "$WORK/rows"))"
+	exactly "rows that were acknowledged and are not there" "" "$(sort "$WORK/acknowledged" | comm -23 - <(sort "$WORK/rows"))"
 	umount "$WORK/mnt"
 	disk_is_sound
 }

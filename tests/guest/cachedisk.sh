@@ -47,7 +47,7 @@ there_and_back() {
 	serve
 	random_file "$WORK/data" "$size"
 	client put "$WORK/data" --offset 4M "$@"
-	equal "bytes of $RESULT" "$size" "$(field bytes)"
+	exactly "bytes of $RESULT" "$size" "$(field bytes)"
 	equal "durable, in $RESULT" true "$(field durable)"
 	client get "$WORK/back" --offset 4M --size "$size" "$@"
 	cmp "$WORK/data" "$WORK/back"
@@ -59,7 +59,7 @@ over_a_slow_link() {
 	serve --clients 1 --high 95
 	random_file "$WORK/data" $((32 * MIB))
 	client put "$WORK/data" --queue-depth 128 --timeout 2
-	equal "bytes of $RESULT" $((32 * MIB)) "$(field bytes)"
+	exactly "bytes of $RESULT" $((32 * MIB)) "$(field bytes)"
 }
 
 from_a_pipe() {
@@ -201,7 +201,7 @@ does_not_fit() {
 	exits 2 'go past the end of drive' donard-cli cache put "$LAB_PEER_ADDR" dram --offset $((drive_bytes - MIB)) --size 2M
 	echo precious >"$WORK/mine"
 	exits 2 'go past the end of drive' donard-cli cache get "$LAB_PEER_ADDR" "$WORK/mine" --offset $((drive_bytes - MIB)) --size 2M
-	equal "the file that was to get it" precious "$(<"$WORK/mine")"
+	exactly "the file that was to get it" precious "$(<"$WORK/mine")"
 	client get "$WORK/back" --offset $((drive_bytes - MIB)) --size 1M
 	cmp "$WORK/data" "$WORK/back"
 	exits 1 'it ended after 4096 of the 1048576 bytes' donard-cli cache put "$LAB_PEER_ADDR" - --size 1M < <(head -c 4096 /dev/zero)
@@ -362,6 +362,7 @@ late_reader() {
 	CLIENT=$!
 	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
 	sleep 65
+	! ended "$CLIENT" || fail "nobody waits at the pipe: $(cat "$WORK/put.err")"
 	equal "bytes ($(cat "$WORK/put.err"))" "$MIB" "$(wc -c <"$WORK/pipe")"
 	put_ends 0
 }
@@ -463,11 +464,14 @@ on_ext4() {
 
 # What the page cache had is gone by then.
 on_ext4_again() {
+	local seen
 	disk_is_sound
 	mount /dev/nbd0 "$WORK/mnt"
 	cmp "$WORK/data" "$WORK/mnt/file"
-	equal "sqlite's check" ok "$(database 'pragma integrity_check')"
-	equal "rows" 5 "$(database 'select count(*) from t')"
+	seen=$(database 'pragma integrity_check')
+	exactly "sqlite's check" ok "$seen"
+	seen=$(database 'select count(*) from t')
+	exactly "rows" 5 "$seen"
 	umount "$WORK/mnt"
 }
 

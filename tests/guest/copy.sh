@@ -45,7 +45,7 @@ holds() {
 		same_bytes cmb "$WORK/seen" "$2" "$bytes"
 		;;
 	file)
-		equal "length of the file" "$bytes" "$(stat -c %s /mnt/fs/target)"
+		exactly "length of the file" "$bytes" "$(stat -c %s /mnt/fs/target)"
 		same_bytes file /mnt/fs/target "$2" "$bytes"
 		;;
 	esac

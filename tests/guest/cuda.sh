@@ -149,7 +149,7 @@ copies_to_all_ends() {
 	# The last, partial block of a file goes through DRAM.
 	copy gpu:0 /mnt/fs/file --size "$size" --verify
 	result_is "$size" switch 777
-	equal "size of the file" "$size" "$(stat -c %s /mnt/fs/file)"
+	exactly "size of the file" "$size" "$(stat -c %s /mnt/fs/file)"
 	copy /mnt/fs/file gpu:0+4K --verify
 	result_is "$size" switch 0
 	if can passthrough; then

@@ -13,7 +13,7 @@ run_fio() {
 }
 
 did() {
-	equal "bytes of fio's $1" "$BYTES" "$(jq ".jobs[0].$1.io_bytes" "$WORK/fio.json")"
+	exactly "bytes of fio's $1" "$BYTES" "$(jq ".jobs[0].$1.io_bytes" "$WORK/fio.json")"
 }
 
 reads() {
@@ -35,7 +35,7 @@ writes_and_verifies() {
 	seen_dma
 	did write
 	did read
-	equal "bytes written from the BAR" "$BYTES" "$(jq .bytes.write.gpu "$WORK/witness")"
+	exactly "bytes written from the BAR" "$BYTES" "$(jq .bytes.write.gpu "$WORK/witness")"
 	exactly "bytes read into the BAR" "$BYTES" "$(jq .bytes.read.gpu "$WORK/witness")"
 }
 

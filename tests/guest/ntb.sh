@@ -63,10 +63,10 @@ window() {
 	bridge_counts
 	write_window "$WORK/data"
 	window_has "$WORK/data"
-	equal "bytes into the peer's RAM" "$WINDOW_BYTES" "$(counted lab write ram)"
-	equal "bytes at what it lent" "$WINDOW_BYTES" "$(bytes_at lab write "$LENT" "$WINDOW_BYTES")"
+	exactly "bytes into the peer's RAM" "$WINDOW_BYTES" "$(counted lab write ram)"
+	exactly "bytes at what it lent" "$WINDOW_BYTES" "$(bytes_at lab write "$LENT" "$WINDOW_BYTES")"
 	equal "reads across the bridge" 0 "$(counted lab read ram)"
-	equal "bytes the other way" 0 "$(counted peer write ram)"
+	exactly "bytes the other way" 0 "$(counted peer write ram)"
 }
 
 beyond_the_limit() {
@@ -76,7 +76,7 @@ beyond_the_limit() {
 	write_window "$WORK/data"
 	bridge_counts
 	write_window /dev/zero count=1 seek=16
-	equal "bytes into the peer's RAM" 0 "$(counted lab write ram)"
+	exactly "bytes into the peer's RAM" 0 "$(counted lab write ram)"
 	(($(counted lab dropped beyond-limit) > 0)) || fail "nothing was dropped"
 	window_has "$WORK/data"
 }
@@ -90,7 +90,7 @@ cut_and_mend() {
 	labctl ntb cut
 	within 20 both_links_are N
 	write_window /dev/zero count=1
-	equal "bytes into the peer's RAM" 0 "$(counted lab write ram)"
+	exactly "bytes into the peer's RAM" 0 "$(counted lab write ram)"
 	(($(counted lab dropped no-link) > 0)) || fail "nothing was dropped"
 	window_has "$WORK/data"
 	labctl ntb mend
@@ -109,7 +109,7 @@ driver_leaves() {
 	within 20 link_is here N
 	bridge_counts
 	write_window /dev/zero count=1
-	equal "bytes into the peer's RAM" 0 "$(counted lab write ram)"
+	exactly "bytes into the peer's RAM" 0 "$(counted lab write ram)"
 	labctl peer insmod /opt/lab/ntb/ntb_hw_amd.ko </dev/null
 	labctl peer insmod /opt/lab/ntb/ntb_tool.ko </dev/null
 	within 20 both_links_are Y
@@ -204,7 +204,7 @@ peer_dies() {
 	labctl cut-power
 	within 20 link_is here N
 	write_window /dev/zero count=1
-	equal "bytes into nobody's RAM" 0 "$(counted lab write ram)"
+	exactly "bytes into nobody's RAM" 0 "$(counted lab write ram)"
 	equal "what reads as ones" "$(printf '\xff%.0s' {1..16} | sha1sum)" \
 		"$(head -c 16 /sys/kernel/debug/ntb_tool/*/peer0/peer_mw0 | sha1sum)"
 	within 120 test -e /mnt/lab/peer/console.log.1
@@ -212,7 +212,7 @@ peer_dies() {
 	labctl peer insmod /opt/lab/ntb/ntb_tool.ko </dev/null
 	within 20 both_links_are Y
 	write_window /dev/zero count=1
-	equal "bytes into its new owners' RAM" 0 "$(counted lab write ram)"
+	exactly "bytes into its new owners' RAM" 0 "$(counted lab write ram)"
 	tell here peer0/peer_mw_trans0 0:0
 	random_file "$WORK/data" "$WINDOW_BYTES"
 	lend_window

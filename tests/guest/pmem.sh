@@ -94,9 +94,9 @@ survives_a_cut() {
 	barriers dax store /mnt/dax/file "kept by msync"
 	at_least "msync of a mapping" 1
 	cp "$(backing beta)" "$WORK/cut"
-	e2fsck -fy "$WORK/cut" >"$WORK/out" 2>&1 || (($? == 1)) || fail "e2fsck: $(<"$WORK/out")"
+	e2fsck -fy "$WORK/cut" >"$WORK/out" 2>&1 || (($? == 1)) || wrong "e2fsck: $(<"$WORK/out")"
 	debugfs -R 'cat /file' "$WORK/cut" >"$WORK/kept" 2>/dev/null
-	equal "content after the cut" "kept by msync" "$(head -c 13 "$WORK/kept")"
+	exactly "content after the cut" "kept by msync" "$(head -c 13 "$WORK/kept")"
 }
 
 no_map_sync() {
@@ -108,7 +108,7 @@ pmdk() {
 	barriers dax pmdk /mnt/dax/file "kept by libpmem"
 	equal "what libpmem takes it for" "is_pmem 0, pmem_is_pmem() 0" "$(<"$WORK/out")"
 	at_least "pmem_msync" 1
-	equal "content" "kept by libpmem" "$(head -c 15 /mnt/dax/file)"
+	exactly "content" "kept by libpmem" "$(head -c 15 /mnt/dax/file)"
 }
 
 writecache() {
@@ -174,7 +174,7 @@ sector_mode() {
 	donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF" --page-type pmem
 	equal "disk of p2pmem2, added anew" pmem0s "$(attr p2pmem2 pmem)"
 	mount -t ext4 /dev/pmem0s /mnt/dax
-	equal "content" "kept by a btt" "$(</mnt/dax/file)"
+	exactly "content" "kept by a btt" "$(</mnt/dax/file)"
 	umount /mnt/dax
 }
 
@@ -259,7 +259,7 @@ dax_file_is_refused() {
 		exits 1 "$why" donard-cli copy /mnt/dax/file p2pmem0 --size 1M ${bounce:+"$bounce"}
 		exits 1 "$why" donard-cli copy p2pmem0 /mnt/dax/file --size 1M ${bounce:+"$bounce"}
 	done
-	equal "the file" "$before" "$(sha256sum /mnt/dax/file)"
+	exactly "the file" "$before" "$(sha256sum /mnt/dax/file)"
 }
 
 # As where the modules are not installed.

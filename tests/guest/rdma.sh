@@ -85,8 +85,8 @@ compared_by() {
 
 # All of the run compared, where it arrived at least.
 verified() {
-	equal "verified bytes of $RESULT" "$1" "$(field verified_bytes)"
-	equal "bytes of $RESULT" "$1" "$(field bytes)"
+	exactly "verified bytes of $RESULT" "$1" "$(field verified_bytes)"
+	exactly "bytes of $RESULT" "$1" "$(field bytes)"
 }
 
 # --- moving data ---
@@ -228,7 +228,7 @@ large_blocks() {
 	serve dram --size 32M
 	client bw --direction "$1" --block-size 32M --size 32M --queue-depth 2 --iterations 2
 	equal requests 2 "$(field requests)"
-	equal bytes $((2 * 32 * MIB)) "$(field bytes)"
+	exactly bytes $((2 * 32 * MIB)) "$(field bytes)"
 	equal "longer than the time limit" true "$(field 'seconds > 10')"
 }
 
@@ -236,7 +236,7 @@ bandwidth() {
 	serve p2pmem0 --size 4M
 	client bw --direction "$1" --iterations 300 --block-size 16K --queue-depth 32 --verify
 	equal requests 300 "$(field requests)"
-	equal bytes $((300 * 16384)) "$(field bytes)"
+	exactly bytes $((300 * 16384)) "$(field bytes)"
 	verified $((300 * 16384))
 	equal "who compared" "$([[ $1 == read ]] && echo client || echo server+client)" "$(compared_by)"
 	matches "rate" '^[0-9]+' "$(field bytes_per_second)"

@@ -438,8 +438,8 @@ pulled() {
 	else
 		within 60 copy_is_over
 		wait "$COPY" || fail "the copy failed with one leg of two: $(cat "$WORK/copy.err")"
-		equal "bytes that were copied" $((60 * MIB)) "$(jq .bytes "$WORK/copy")"
-		equal "bytes that bounced" 0 "$(jq .bounced_bytes "$WORK/copy")"
+		exactly "bytes that were copied" $((60 * MIB)) "$(jq .bytes "$WORK/copy")"
+		exactly "bytes that bounced" 0 "$(jq .bounced_bytes "$WORK/copy")"
 	fi
 	nobody_holds p2pmem0
 }

@@ -72,7 +72,9 @@ each_not_of_speed() {
 	for line in 'WRONG: on the drive: /a and /b differ' 'the kernel complained:' '/a /b differ: byte 5, line 1' \
 		'/a /b differ: char 5, line 1' 'cmp: EOF on /a' "FAILED: exit status of 'x' (it said: y): expected '0', seen '4'" \
 		'donard-cli copy: status 4, {}' 'uapi: line 12: not so: fd >= 0' "access: line 7: byte: expected 1 (0x1), seen 0 (0)" \
-		"folio: round 3: another owner's bytes" 'FAILED: in time: region_is_free p2pmem0'; do
+		"folio: round 3: another owner's bytes" 'FAILED: in time: region_is_free p2pmem0' \
+		"AssertionError: expected b'a', seen b'b'" 'verify: bad magic header 0, wanted acca at file x' \
+		'crc32c: verify failed at file x offset 0, length 4096'; do
 		not_of_speed "$line" || return
 	done
 }
@@ -83,6 +85,39 @@ each_of_speed() {
 		'stopped after 300 s' "FAILED: exit status of 'x' (it said: y): expected '1', seen '137'"; do
 		of_speed "$line" || { echo "it would not run once more: $line"; return 1; }
 	done
+}
+
+# of_cache COMMAND... - with the harness's assertions, of a client and a journal that are made up.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2317,SC1091  # for the functions that are tried
+of_cache() (
+	WORK=$(mktemp -d "$LOGS/verdict.XXXXXX") SEED=1
+	eval "$(sed -n '/^fail() {/,/^# matches /p' tests/guest/lib.sh)"
+	cd tests/guest || exit
+	. helpers/cacheserver.sh
+	. helpers/cuts.sh
+	touch "$WORK/served" "$WORK/served.err"
+	client() { echo "$1"; }
+	printf '%b' "${JOURNAL-}" >"$WORK/journal"
+	"$@" 2>&1
+)
+
+# each_loss_is_wrong JOURNAL... - of lives that were cut
+each_loss_is_wrong() {
+	local JOURNAL out
+	for JOURNAL; do
+		! out=$(of_cache judge_journal) || { echo "no loss was found: $out"; return 1; }
+		not_of_speed "$out" || return
+	done
+}
+
+what_a_cache_lost_is_wrong() {
+	local recovered='recovered 1\n' kept='life 1\nack 1 1 0 2\nlife 2\n' JOURNAL out
+	each_loss_is_wrong "$kept$recovered" "${kept}holds 0 1 1 0 2\n$recovered" "${kept}torn 5\n$recovered" &&
+		JOURNAL="${kept}holds 0 1 1 0 2\nholds 1 1 1 0 2\n$recovered" of_cache judge_journal || return
+	out=$(of_cache says 'equal 4096' 'differs at 0')
+	not_of_speed "$out" || return
+	out=$(of_cache says 'equal 4096' peer-lost)
+	of_speed "$out" || { echo "it would not run once more: $out"; return 1; }
 }
 
 # Failures, and the run that --failed asks for then.
@@ -483,5 +518,6 @@ run_verdict() {
 	try "verdict: a file without a row calls for all" calls_for "$(all_suites | xargs)" unheard/of.c
 	try "verdict: every file of a diff counts" every_file_of_a_diff_counts
 	try "verdict: what a slow host does not cause" each_not_of_speed
+	try "verdict: nor what a cache has lost" what_a_cache_lost_is_wrong
 	try "verdict: what it may cause" each_of_speed
 }
