@@ -4,7 +4,7 @@
  * seed, the life of the machine and the write's number; every word of a block from the life, the number and the block.
  * On stdout, a line each:
  *
- *	holds BLOCK LIFE NUMBER		that write's bytes are the block's newest
+ *	holds BLOCK LIFE NUMBER FIRST COUNT	that write's bytes, of COUNT blocks from FIRST on, are the block's newest
  *	torn BLOCK			no write's bytes: fails the test
  *	recovered RECORDS		after the last of these
  *	ack LIFE NUMBER BLOCK COUNT	durable
@@ -81,8 +81,11 @@ static inline bool whole(const uint64_t *words, uint64_t block)
 
 static inline void tell_block(const uint64_t *words, uint64_t block)
 {
+	struct write write = write_of(words[0], words[1]);
+
 	if (whole(words, block))
-		printf("holds %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", block, words[0], words[1]);
+		printf("holds %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", block, words[0], words[1],
+		       write.block, write.count);
 	else if (!all_zero(words))
 		printf("torn %" PRIu64 "\n", block);
 }

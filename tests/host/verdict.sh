@@ -111,9 +111,14 @@ each_loss_is_wrong() {
 }
 
 what_a_cache_lost_is_wrong() {
-	local recovered='recovered 1\n' kept='life 1\nack 1 1 0 2\nlife 2\n' JOURNAL out
-	each_loss_is_wrong "$kept$recovered" "${kept}holds 0 1 1 0 2\n$recovered" "${kept}torn 5\n$recovered" &&
-		JOURNAL="${kept}holds 0 1 1 0 2\nholds 1 1 1 0 2\n$recovered" of_cache judge_journal || return
+	local recovered='recovered 1\n' kept='life 1\nack 1 1 0 2\nlife 2\nholds 0 1 1 0 2\n' JOURNAL out
+	local both="${kept}holds 1 1 1 0 2\n"
+	# The last: half of a write that was not acknowledged.
+	each_loss_is_wrong "$kept$recovered" "$both${recovered}life 3\n$recovered" "${both}torn 5\n$recovered" \
+		"${both}holds 2 1 2 2 2\n$recovered" "${kept}holds 1 1 2 1 2\n$recovered" || return
+	for JOURNAL in "$both$recovered" "${kept}holds 1 1 2 1 1\n$recovered" "${both}holds 2 1 2 2 2\nholds 3 1 2 2 2\n$recovered"; do
+		of_cache judge_journal || return
+	done
 	out=$(of_cache says 'equal 4096' 'differs at 0')
 	not_of_speed "$out" || return
 	out=$(of_cache says 'equal 4096' peer-lost)

@@ -121,13 +121,14 @@ last_life() {
 	keep_journal "$life"
 }
 
-# find_losses - a block holds what was acknowledged last or something newer, whole; and what it was seen to hold stays.
+# find_losses - a block holds what was acknowledged last or something newer, whole; and what it was seen to hold stays. The
+# blocks of a write come together: beside one that holds it, no block of it holds an older one.
 find_losses() {
 	awk -v seed="$SEED" '
 		function order(life, number) { return life * 16777216 + number }
 		$1 == "life" { delete now }
 		$1 == "ack" { for (b = $4; b < $4 + $5; b++) if (best[b] < order($2, $3)) { best[b] = order($2, $3); acks++ } }
-		$1 == "holds" { now[$2] = order($3, $4) }
+		$1 == "holds" { now[$2] = order($3, $4); first[$2] = $5; count[$2] = $6 }
 		$1 == "torn" { printf "seed %s: block %d has the bytes of no write\n", seed, $2; bad = 1 }
 		$1 == "recovered" {
 			recoveries++
@@ -137,6 +138,13 @@ find_losses() {
 						best[b] % 16777216, best[b] / 16777216, now[b] % 16777216, now[b] / 16777216
 					bad = 1
 				}
+			for (b in now)
+				for (c = first[b]; c < first[b] + count[b]; c++)
+					if (!(c in now) || now[c] < now[b]) {
+						printf "seed %s: block %d holds write %d of life %d, block %d of it an older one\n", seed, b,
+							now[b] % 16777216, now[b] / 16777216, c
+						bad = 1
+					}
 			for (b in now)
 				best[b] = now[b]
 			delete now
