@@ -129,6 +129,16 @@ each_suite_has_a_row() {
 	return "$bad"
 }
 
+# SUITE/"NAME" in a document; NAME stands for any, and so does what is left out at the end ("...").
+each_named_test_exists() {
+	local bad=0 named suite name
+	while IFS= read -r named; do
+		suite=${named%%/*} name=${named#*/\"}
+		[[ $name == *...\" || $name == NAME\" ]] || has_test "$suite" "${name%\"}" || { echo "there is no test $named"; bad=1; }
+	done < <(git ls-files -z '*.md' | xargs -0 grep -hoE '\<[a-z]+/"[^"]+"' | sort -u)
+	return "$bad"
+}
+
 # All that a new kernel is, as tests/matrix says.
 each_kernel_is_whole() {
 	local bad=0 kernel
@@ -150,6 +160,7 @@ run_style() {
 	try "style: pipes are read to the end" pipes_are_read
 	try "style: each file calls for suites" each_file_calls_for_suites
 	try "style: each suite has a row" each_suite_has_a_row
+	try "style: documents name tests that there are" each_named_test_exists
 	try "style: each kernel has releases, guests and a baseline" each_kernel_is_whole
 	run_rooms
 	run_kernel_style

@@ -99,15 +99,19 @@ is_said() {
 	done <<<"${1//, /$'\n'}"
 }
 
+# By suite: what names_of prints.
+declare -gA PATTERNS=()
+
 # has_test SUITE NAME
 has_test() {
 	local pattern
+	[[ -v PATTERNS[$1] ]] || PATTERNS[$1]=$(names_of "$1")
 	while IFS= read -r pattern; do
 		# shellcheck disable=SC2053  # a pattern
 		if [[ $2 == $pattern ]]; then
 			[[ $pattern == *[[:alpha:]]* ]] || is_said "$2" "$1" || continue
 			return 0
 		fi
-	done < <(names_of "$1")
+	done <<<"${PATTERNS[$1]}"
 	return 1
 }
