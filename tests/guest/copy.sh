@@ -250,9 +250,21 @@ drive_is_not_flushed() {
 		"$(field durable) $(field durable_reason)"
 }
 
+# ends_with_its_barrier FROM - of a copy into the PMR: a read of PMRSTS is behind the last command of a drive.
+ends_with_its_barrier() {
+	watch_dma
+	move "$1" pmr "$BYTES"
+	seen_dma
+	[[ $(last_seen 'pci_nvme_io_cmd|pci_nvme_mmio_read.*0xe08') == *0xe08* ]] ||
+		wrong "no barrier at the end of a copy from $1 to pmr: $(tail -n 3 "$WORK/trace")"
+	equal durable true "$(field durable)"
+}
+
+# By commands of a drive, and by the CPU.
 pmr_is_durable() {
 	direction alpha pmr
-	equal durable true "$(field durable)"
+	ends_with_its_barrier alpha
+	ends_with_its_barrier bar
 }
 
 shapes() {

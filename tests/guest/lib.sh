@@ -515,6 +515,11 @@ seen_dma() {
 		fail "witness: status $?"
 }
 
+# last_seen REGEX - of what drives did between watch_dma and seen_dma, the last line that is like this.
+last_seen() {
+	grep -E "$1" "$WORK/trace" | tail -n 1
+}
+
 # dma read|write AREA - bytes of NVMe reads that went there, or of writes that came from there.
 dma() {
 	jq ".bytes.$1.$2" "$WORK/witness"
