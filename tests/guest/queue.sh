@@ -31,12 +31,14 @@ on_a_file() {
 	within 10 region_is_free p2pmem0
 }
 
-# Of 4 MiB that a queue moves, none goes through DRAM, and the 4 MiB that it compares with do.
+# Of 4 MiB that a queue moves, none goes through DRAM, and the 4 MiB that it compares with do. Its flush reaches the drive.
 counted() {
 	data_on_alpha $((8 * MIB))
 	watch_dma
 	"${QUEUE[@]}" straight "$LAB_ALPHA"
 	seen_dma
+	[[ $(last_seen 'pci_nvme_write|pci_nvme_io_cmd.* opc 0x0 ') == *' opc 0x0 '* ]] ||
+		wrong "no flush behind the last write: $(grep pci_nvme_io_cmd "$WORK/trace" | tail -n 3)"
 	# The proof reads its block twice; that of a write reads back before and after, and puts back what it overwrote.
 	exactly "drive reads that went to the BAR" $((2 * MIB + 2 * 512 + 3 * 512)) "$(dma read gpu)"
 	exactly "drive writes that came from the BAR" $((2 * MIB + 2 * 512)) "$(dma write gpu)"
