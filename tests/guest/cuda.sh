@@ -13,9 +13,10 @@ lab_cuda() {
 	equal "pages pinned" 0 "$(lever pinned_pages)"
 }
 
-# What a later write to it is noticed by (modules/nvidia/vram.c).
+# A later write to it is noticed (modules/nvidia/vram.c): when it is allocated again, and when the driver ends.
 freed_memory_is_watched() {
 	with_gpu
+	lever expect_complaint 1
 	python3 - <<-'END'
 		import ctypes, mmap, os
 		cuda = ctypes.CDLL("libcuda.so.1")
@@ -26,7 +27,17 @@ freed_memory_is_watched() {
 		assert not cuda.cuMemFree_v2(ptr)
 		bar = mmap.mmap(os.open(f"/sys/bus/pci/devices/{os.environ['LAB_GPU_BDF']}/resource2", os.O_RDWR), 65536)
 		assert bar[:65536] == b"\xdb" * 65536, bar[:16].hex()
+		bar[4096] ^= 1
+		assert not cuda.cuMemAlloc_v2(ctypes.byref(ptr), ctypes.c_size_t(65536))
 	END
+	matches "complaint" 'freed GPU memory was written to: BAR offset 0x1000 ' "$(lever complaint)"
+	lever complaint ''
+	python3 - <<-'END'
+		import mmap, os
+		mmap.mmap(os.open(f"/sys/bus/pci/devices/{os.environ['LAB_GPU_BDF']}/resource2", os.O_RDWR), 65536)[8192] ^= 1
+	END
+	echo "$LAB_GPU_BDF" >/sys/bus/pci/drivers/nvidia/unbind
+	matches "complaint of its end" 'freed GPU memory was written to: BAR offset 0x2000 ' "$(lever complaint)"
 }
 
 # --- memory of donard made of a GPU's ---
