@@ -5,6 +5,7 @@
  * Needs root, p2pmem0 (volatile) and p2pmem2 (persistent), both idle.
  */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <sys/socket.h>
 
 #include "library.h"
@@ -279,6 +280,7 @@ static void until_the_end(void)
 	struct donard_memory *memory = claimed("p2pmem0", 0, MIB);
 	struct pollfd pollfd = { .fd = about(memory).fd, .events = POLLPRI };
 	enum donard_region_state state;
+	struct sigaction bus_error;
 	char byte;
 
 	EQUAL(DONARD_STATE_READY, donard_memory_state(memory));
@@ -294,6 +296,7 @@ static void until_the_end(void)
 	while (donard_memory_state(memory) != DONARD_STATE_GONE)
 		usleep(10000);
 	donard_memory_free(memory);
+	CHECK(!sigaction(SIGBUS, NULL, &bus_error) && bus_error.sa_handler == SIG_DFL);
 	puts("ended");
 }
 
