@@ -501,7 +501,7 @@ static void changed_below(void)
 	read_all(memory, 0);
 	complete(16, BYTES / 16, DONARD_ROUTE_SWITCH, 0);
 	EQUAL(0, system(argument));
-	for (int i = 0; i < 600 && !rc; i++) {
+	for (int i = 0; i < 20 && !rc; i++) {	/* the queue looks once a second */
 		rc = donard_queue_read(queue, file, 0, memory, 0, 4096, NULL);
 		if (!rc)
 			complete(1, 4096, DONARD_ROUTE_SWITCH, 0);
