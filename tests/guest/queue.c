@@ -200,6 +200,34 @@ static void closed_in_flight(void)
 	comes_back(before);
 }
 
+static void *full_speed_soon(void *ignored)
+{
+	sleep(1);
+	EQUAL(0, system("labctl slow alpha 0"));
+	return ignored;
+}
+
+/* The drive is slow while its reads are in flight: none of them is on its way any more when the queue has been closed. */
+static void closed_means_ended(void)
+{
+	pthread_t thread;
+	void *ignored;
+
+	GOES(donard_queue_read(queue, file, 0, dram, 0, 4096, NULL));	/* the first one proves the way */
+	complete(1, 4096, DONARD_ROUTE_DRAM, 0);
+	EQUAL(0, system("labctl slow alpha 1"));
+	read_all(dram, 0);
+	GOES(donard_queue_submit(queue));
+	CHECK(!pthread_create(&thread, NULL, full_speed_soon, NULL));
+	donard_queue_close(queue);
+	queue = NULL;
+	memset(seen, 0xa5, BYTES);
+	pthread_join(thread, &ignored);
+	sleep(1);
+	for (size_t i = 0; i < BYTES; i++)
+		EQUAL(0xa5, seen[i]);
+}
+
 static void event_loop(void)
 {
 	struct pollfd polled = { .fd = donard_queue_descriptor(queue), .events = POLLIN };
@@ -601,6 +629,7 @@ static const struct named_test tests[] = {
 	{ "two-threads", two_threads },
 	{ NULL, NULL },
 	{ "without-io-uring", without_uring },
+	{ "closed-means-ended", closed_means_ended },
 	{ "stalled", stalled },
 	{ "passthrough", passthrough },
 	{ "as-a-copy", as_a_copy },

@@ -46,6 +46,12 @@ counted() {
 	exactly "drive writes that came from DRAM" 0 "$(dram write)"
 }
 
+closed_on_a_slow_drive() {
+	data_on_alpha $((8 * MIB))
+	at_end "labctl slow alpha 0"
+	"${QUEUE[@]}" closed-means-ended "$LAB_ALPHA"
+}
+
 # journalled data goes through the page cache: refused as a copy is.
 refused_file() {
 	with_file_system ext4 "$LAB_BETA" nodelalloc	# else ext4 ignores +j
@@ -131,6 +137,7 @@ t "without io_uring: every byte counted" without_uring counted
 t "without io_uring: a refusal is that of a copy" without_uring refused_file
 t "without io_uring: a file that becomes journalled" without_uring becomes_journalled
 t "without io_uring: killed in traffic" without_uring killed
+t "without io_uring: closed while its reads are slow" without_uring closed_on_a_slow_drive
 t "without io_uring: a drive that stands still" without_uring on_a_stalled_drive
 t "without io_uring: few requests left" without_uring few_contexts
 lt "without io_uring: the region is removed in traffic" without_uring ends_with region-gone until-the-end \
@@ -142,6 +149,7 @@ t "registered on a file" on_a_file registered
 t "bounced-by-leave on a file" on_a_file bounced-by-leave
 t "copies-between on a file" on_a_file copies-between
 core t "every byte counted" counted
+core t "closed while its reads are slow" closed_on_a_slow_drive
 ! can passthrough || core t "NVMe commands" of_queue passthrough
 core t "a refusal is that of a copy" refused_file
 core t "a file that becomes journalled" becomes_journalled
