@@ -75,7 +75,7 @@ freezes() {
 	fail "in $n times it was never frozen in a call of the module, but always after it"
 }
 
-for name in $(access --list); do
+for name in $(tests_of access); do
 	case $name in
 	*-until-the-end | stalled-* | *-for-ever | another-process) ;; # below
 	*) core t "$name" of_access "$name" ;;

@@ -414,7 +414,7 @@ persistent_pins() {
 	t "lab: a call in the callback" complains call-in-callback 'from inside of a free callback' 'get revoke'
 	t "lab: a leak" complains_of_a_leak
 	t "lab: levers are checked" levers_are_checked
-	for name in $(gpupin --list); do
+	for name in $(tests_of gpupin); do
 		t "$name" pins "$name"
 	done
 	core t "a drive reads and writes it" pins drive "$LAB_BETA"
@@ -452,7 +452,7 @@ persistent_pins() {
 revocable_pins() {
 	local name type=$1
 	for_all nvidia_callback --page-type "$type"
-	for name in $(gpupin --list); do
+	for name in $(tests_of gpupin); do
 		t "callback, $type: $name" pins "$name"
 	done
 	t "callback, $type: a drive reads and writes it" pins drive "$LAB_BETA"

@@ -60,7 +60,7 @@ drive_imports() {
 }
 
 [[ -d /sys/module/exporter ]] || insmod /opt/donard/modules/exporter.ko
-for name in $(imported --list); do
+for name in $(tests_of imported); do
 	case $name in
 	until-the-end | *-a-reset) ;; # below
 	# What a drive's driver imports is neither refused nor bounced.
@@ -74,7 +74,7 @@ for name in $(imported --list); do
 	*) t "$name" of_import "$name" ;;
 	esac
 done
-for name in $(importbad --list); do
+for name in $(tests_of importbad); do
 	t "$name" of_bad_import "$name"
 done
 t "without-proc" unshare --mount bash -c 'mount -t tmpfs none /proc && exec importbad without-proc'

@@ -103,6 +103,13 @@ t() {
 	esac
 }
 
+# tests_of PROGRAM - their names; without any, one that the program does not know, so that a test fails.
+tests_of() {
+	local names
+	names=$("$1" --list) || names=
+	printf '%s\n' "${names:-no-list}"
+}
+
 # skip NAME REASON - for what this machine cannot do.
 skip() {
 	wanted "$1" || return 0

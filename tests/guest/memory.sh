@@ -25,7 +25,7 @@ ends_as_an_event() {
 	equal "the last that it said" ended "$(tail -n 1 "$WORK/seen")"
 }
 
-for name in $(memory --list); do
+for name in $(tests_of memory); do
 	case $name in
 	until-the-end | told-of-a-reset) ;; # below
 	*) core t "$name" of_memory "$name" ;;

@@ -125,11 +125,11 @@ killed() {
 	copy_again
 }
 
-for name in $(queue --list); do
+for name in $(tests_of queue); do
 	core t "$name" of_queue "$name"
 done
 core t "without io_uring" without_uring of_queue without-io-uring
-for name in $(queue --list); do
+for name in $(tests_of queue); do
 	t "without io_uring: $name" without_uring of_queue "$name"
 done
 t "without io_uring: straight on a file" without_uring on_a_file straight

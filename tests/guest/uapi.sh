@@ -206,7 +206,7 @@ unprefetchable() {
 	region_works p2pmem0
 }
 
-for name in $(uapi --list); do
+for name in $(tests_of uapi); do
 	case $name in
 	probe-switch) core t "$name" of_uapi "$name" "$LAB_ALPHA_BDF" ;;
 	add-twice) core t "$name" of_uapi "$name" "$LAB_GPU_BDF" ;;
