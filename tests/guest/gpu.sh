@@ -94,7 +94,7 @@ shows_gpu() {
 		donard-cli region candidates)
 	equal "candidate" '["gpu-nvidia",2,536870912,"nvidia","",""]' "$line"
 	name=$(donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF")
-	equal "codes, with a region" '' "$(gpu_codes)"
+	equal_none "codes, with a region" gpu_codes
 	equal "codes, without libcuda" gpu-no-cuda "$(LD_LIBRARY_PATH='' gpu_codes)"
 	equal "codes, more memory than BAR1" gpu-small-bar1 "$(LAB_CUDA_LARGE=1 gpu_codes)"
 	matches "how much of it" "of the 2 GiB of $LAB_GPU_BDF, 476 MiB can be pinned" "$(LAB_CUDA_LARGE=1 donard-cli doctor)"

@@ -272,6 +272,14 @@ exactly() {
 	[[ $2 == "$3" ]] || wrong "$1: expected '$2', seen '$3'"
 }
 
+# equal_none WHAT COMMAND... - it succeeds, and says nothing.
+equal_none() {
+	local what=$1 seen
+	shift
+	seen=$("$@") || fail "$what: status $? of '$*', which said: $seen"
+	equal "$what" '' "$seen"
+}
+
 # matches WHAT REGEX SEEN
 matches() {
 	[[ $3 =~ $2 ]] || fail "$1: expected something like '$2', seen '$3'"

@@ -25,7 +25,7 @@ locked_down() {
 	# shellcheck disable=SC2119
 	with_gpu
 	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF"
-	equal "faults before" '' "$(codes)"
+	equal_none "faults before" codes
 	equal "verdict before" ready "$(verdict)"
 	lock_down
 	equal "faults" lockdown "$(codes)"

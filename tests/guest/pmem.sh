@@ -182,7 +182,7 @@ sector_mode() {
 no_pages() {
 	donard-cli topo >"$WORK/with"
 	ndctl disable-namespace namespace0.0 >/dev/null
-	equal "disk of p2pmem2" "" "$(attr p2pmem2 pmem)"
+	equal_none "disk of p2pmem2" attr p2pmem2 pmem
 	donard-cli topo >"$WORK/without"
 	same_bytes "routes without pages" "$WORK/without" "$WORK/with" "$(stat -c %s "$WORK/with")"
 	ndctl_mode sector
@@ -195,7 +195,7 @@ refused_mode() {
 	modprobe "$2"
 	! ndctl_mode "$1" || fail "mode $1 was not refused: $(<"$WORK/ndctl")"
 	compgen -G '/dev/dax*' && fail "mode $1 has a device"
-	equal "disk of p2pmem2" "" "$(attr p2pmem2 pmem)"
+	equal_none "disk of p2pmem2" attr p2pmem2 pmem
 	donard-cli region remove p2pmem2
 	donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF" --page-type pmem
 	equal "disk of p2pmem2, added anew" pmem0 "$(attr p2pmem2 pmem)"

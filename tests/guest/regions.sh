@@ -112,7 +112,7 @@ regions_come_back() {
 	exits 3 'modprobe p2pmem' donard-cli region apply
 	insmod /opt/donard/modules/p2pmem.ko
 	exits 0 'absent' donard-cli region apply --dry-run
-	equal "regions after a dry run" '' "$(regions_now)"
+	equal_none "regions after a dry run" regions_now
 	equal "what apply did" $'bar2 added\ncmb-alpha added\npmr-beta added\nexit 0' "$(statuses | sed 's/^bar2-[^ ]*/bar2/')"
 	equal "regions after apply" "$before" "$(regions_now)"
 	equal "what apply did then" $'bar2 present\ncmb-alpha present\npmr-beta present\nexit 0' \
@@ -204,8 +204,8 @@ wrong_configuration_changes_nothing() {
 	printf 'memtype = hot\n' >>"$CONF/regions.conf"
 	exits 2 "$CONF/regions.conf:14: memtype: 'hot' is unknown. Choose one of uc, wc, wb" donard-cli region apply
 	exits 2 "$CONF/regions.conf:14: memtype" donard-cli region save
-	equal regions '' "$(regions_now)"
-	equal "files of save" '' "$(ls "$CONF/regions.d")"
+	equal_none regions regions_now
+	equal_none "files of save" ls "$CONF/regions.d"
 }
 
 # Only root: others neither see all nor may change anything.
@@ -213,7 +213,7 @@ users_may_not() {
 	three_sections
 	remove_all
 	exits 1 'gpu: .*root' as user donard-cli region apply gpu
-	equal regions '' "$(regions_now)"
+	equal_none regions regions_now
 	exits 0 'only root sees' as user donard-cli region candidates
 	exits 1 'pmr: no device that is seen here.*run this as root' as user donard-cli region apply --dry-run pmr
 }
