@@ -27,13 +27,17 @@ goes_by() {
 	same_bytes beta "$WORK/seen" "$WORK/data" "$BYTES"
 }
 
-# refused_for REGEX - both ways; the BAR does not begin with the drive's bytes then.
+# refused_for REGEX - both ways; the BAR does not begin with the drive's bytes then, and the other drive has what it had.
 refused_for() {
 	data_on_alpha "$BYTES"
+	random_file "$WORK/before" "$BYTES"
+	put_on_drive "$WORK/before" "$LAB_BETA" 0
 	cmp -s -n "$BYTES" "$(backing gpu)" "$WORK/data" && fail "the data is there before the copy"
 	exits 1 "$1" donard-cli copy "$LAB_ALPHA" p2pmem0 --size "$BYTES"
-	cmp -s -n 4096 "$(backing gpu)" "$WORK/data" && fail "a refused copy wrote"
+	cmp -s -n 4096 "$(backing gpu)" "$WORK/data" && wrong "a refused copy wrote"
 	exits 1 "$1" donard-cli copy p2pmem0 "$LAB_BETA" --size "$BYTES"
+	take_from_drive "$LAB_BETA" 0 "$BYTES" "$WORK/seen"
+	same_bytes "beta after a refused copy" "$WORK/seen" "$WORK/before" "$BYTES"
 }
 
 bounces() {
