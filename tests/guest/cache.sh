@@ -46,12 +46,6 @@ group_commit() {
 	((after - before < 256)) || fail "barriers of 256 writes, 16 in flight: expected fewer than 256, seen $((after - before))"
 }
 
-# without_uring FUNCTION... - of the server, as in most containers.
-without_uring() {
-	SERVE_BY=(forbid EPERM io_uring) BY_AIO=true
-	"$@"
-}
-
 # The drive pulls the bytes out of the PMR: none of the payload comes from DRAM.
 destages_straight() {
 	fresh --no-cleaner --high 90

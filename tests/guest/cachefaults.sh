@@ -653,14 +653,14 @@ trim_is_not_answered() {
 	on_drive 'equal 65536' 0 65536 2
 }
 
-# loses_power_at FUNCTION COUNT - of a server that destages: it dies there, and its drive loses what no flush made durable: it gets
-# what log-writes has written down up to the last flush, and nothing behind it.
+# loses_power_at FUNCTION COUNT [COMMAND...] - of a server, run by COMMAND, that destages: it dies there, and its drive loses what
+# no flush made durable: it gets what log-writes has written down up to the last flush, and nothing behind it.
 loses_power_at() {
 	local upto
 	blkdiscard -f -z -l $((4 * MIB)) "$LAB_ALPHA"
 	modprobe dm-log-writes
 	mapped lab-writes "0 $(sectors_of "$LAB_ALPHA") log-writes $LAB_ALPHA $LAB_BETA"
-	SERVE_WITH=(env "LD_PRELOAD=$PRELOADED/plaindm")
+	SERVE_WITH=("${@:3}" env "LD_PRELOAD=$PRELOADED/plaindm")
 	SERVE_BY=("${SERVE_WITH[@]}")
 	fresh --no-cleaner --high 90
 	says "acknowledged $MIB" write 0 "$MIB" 1 65536
@@ -689,6 +689,7 @@ loses_power_at() {
 
 t "drive: writes fail" drive_fails write
 t "drive: flushes fail" drive_fails flush
+t "drive: flushes fail, without io_uring" without_uring drive_fails flush
 t "drive: writes fail, and the log is full" drive_fails_and_log_is_full
 t "drive: reads fail" drive_fails_reads
 t "drive: not flushed any more" drive_is_not_flushed_any_more
@@ -713,6 +714,7 @@ t "dm: table swapped" table_is_swapped
 t "dm: trim is not answered" trim_is_not_answered
 t "dm: power lost before the flush" loses_power_at donard_queue_flush 1
 t "dm: power lost before the tail" loses_power_at dnd_cache_retire 1
+t "dm: power lost before the tail, without io_uring" loses_power_at dnd_cache_retire 1 forbid EPERM io_uring
 t "dm: power lost behind the tail" loses_power_at dnd_cache_blocks_drop 1
 t "wire: cut" wire_is_cut
 t "client: its RDMA device deleted" client_loses_device

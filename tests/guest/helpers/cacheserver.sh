@@ -51,6 +51,13 @@ fresh() {
 	serve --format "$@"
 }
 
+# without_uring FUNCTION... - of the server, as in most containers.
+# shellcheck disable=SC2034  # suites
+without_uring() {
+	SERVE_BY=(forbid EPERM io_uring) BY_AIO=true
+	"$@"
+}
+
 kill_server() {
 	kill -KILL "$SERVER"
 	wait "$SERVER" || true
