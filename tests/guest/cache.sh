@@ -168,7 +168,7 @@ reader_goes_away() {
 killed_server() {
 	fresh --no-cleaner --high 90
 	says 'acknowledged 2097152' write 0 $((2 * MIB)) 8 65536
-	client follow $((4 * MIB)) 262144 100 4096 >"$WORK/acknowledged" 2>/dev/null &
+	client follow $((4 * MIB)) 32768 100 4096 >"$WORK/acknowledged" 2>/dev/null &
 	at_end "kill $! 2>/dev/null; wait $!"
 	within "$SECONDS_TO_NOTICE" test -s "$WORK/acknowledged"
 	sleep 2
@@ -185,7 +185,7 @@ killed_server() {
 # Its window is fenced; what it was told is durable stays, and the next client has another window.
 killed_client() {
 	fresh --no-cleaner --high 90 --clients 2
-	client follow 0 262144 1 4096 >"$WORK/acknowledged" 2>/dev/null &
+	client follow 0 32768 1 4096 >"$WORK/acknowledged" 2>/dev/null &
 	CLIENT=$!
 	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
 	within "$SECONDS_TO_NOTICE" test -s "$WORK/acknowledged"
@@ -205,10 +205,10 @@ more_lines_than() {
 killed_beside_another() {
 	local killed
 	fresh --no-cleaner --high 90 --clients 3
-	client follow 0 262144 1 4096 >"$WORK/other" 2>/dev/null &
+	client follow 0 32768 1 4096 >"$WORK/other" 2>/dev/null &
 	CLIENT=$!
 	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
-	cacheio "$LAB_ADDR" "$PORT" follow "$MIB" 262144 1 4096 >"$WORK/killed" 2>/dev/null </dev/null &
+	cacheio "$LAB_ADDR" "$PORT" follow "$MIB" 32768 1 4096 >"$WORK/killed" 2>/dev/null </dev/null &
 	killed=$!
 	at_end "kill -KILL $killed 2>/dev/null; wait $killed"
 	within "$SECONDS_TO_NOTICE" test -s "$WORK/other"

@@ -163,7 +163,6 @@ all_acknowledged_is_there() {
 		[[ $seen != 'differs at '* ]] || seen=$(client read "$offset" 4096 $((seed + 1)) 4096 2>"$WORK/client.err") || true
 		same_word "block at $offset, acknowledged with seed $seed ($(cat "$WORK/client.err"))" 'equal 4096' "$seen"
 		checked=$((checked + 1))
-		((checked < 8)) || break
 	done < <(newest_acknowledged | tac)
 	((checked > 0)) || fail "nothing was acknowledged: $(cat "$WORK/acknowledged")"
 }
