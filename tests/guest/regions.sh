@@ -537,7 +537,7 @@ start_systemd() {
 	unshare --fork --pid --mount --mount-proc --kill-child env -i PATH=/usr/sbin:/usr/bin \
 		/usr/lib/systemd/systemd --system --unit="$unit" --log-target=null </dev/null >/dev/null 2>&1 &
 	pid=$!
-	at_end "kill -KILL $pid; wait $pid; rm -rf /dev/p2pmem /run/systemd"
+	at_end "kill -KILL $pid; wait $pid; rm -rf /dev/p2pmem /run/systemd /run/udev"
 }
 
 named() {
