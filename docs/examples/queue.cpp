@@ -8,6 +8,7 @@
 #include <donard/queue.h>
 
 #include <array>
+#include <cerrno>
 #include <iostream>
 #include <memory>
 #include <stdexcept>
@@ -50,8 +51,11 @@ static void run(const char *path, const char *region)
 	for (uint64_t i = 0; i < count; i++)
 		check(donard_queue_read(queue.get(), file.get(), i * block, memory.get(), i * block, block, nullptr));
 	for (uint64_t left = count; left;) {
-		int got = check(donard_queue_wait(queue.get(), 1, -1, done.data(), count));
+		int got = donard_queue_wait(queue.get(), 1, -1, done.data(), count);
 
+		if (got == -EINTR) /* a signal, or work of the kernel's own, came first */
+			continue;
+		check(got);
 		for (int i = 0; i < got; i++)
 			if (done[i].result != int64_t(block))
 				throw std::runtime_error(done[i].error);

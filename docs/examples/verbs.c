@@ -7,6 +7,7 @@
  */
 #include <donard/queue.h>
 #include <donard/rdma.h>
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
 
@@ -26,6 +27,17 @@ static struct ibv_pd *first_pd(void)
 	return device ? ibv_alloc_pd(device) : NULL;
 }
 
+/* A signal, or work of the kernel's own, may end a wait before its time. */
+static int await(struct donard_queue *queue, struct donard_completion *done)
+{
+	int rc;
+
+	do
+		rc = donard_queue_wait(queue, 1, -1, done, 1);
+	while (rc == -EINTR);
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	struct donard_rdma_registration_info info = { .size = sizeof(info) };
@@ -42,7 +54,7 @@ int main(int argc, char **argv)
 	if (donard_memory_alloc(ctx, argv[2], LENGTH, &memory) || donard_queue_open(ctx, NULL, &queue) ||
 	    donard_file_open(ctx, argv[1], 0, &drive) ||
 	    donard_queue_read(queue, drive, 0, memory, 0, LENGTH, NULL) ||
-	    donard_queue_wait(queue, 1, -1, &done, 1) < 0)
+	    await(queue, &done) < 0)
 		return fail(ctx);
 	if (done.result != LENGTH) {
 		fprintf(stderr, "%s\n", done.error);
