@@ -106,6 +106,7 @@ class Queue:
         self._all = [self._own]
         self._submitting: asyncio.Handle | None = None
         self._submit_error: Exception | None = None
+        self._ending = False
         self._fd = self._queue.fileno()
         self._queue._closing = self._closing
         self._loop.add_reader(self._fd, self._take)
@@ -135,7 +136,11 @@ class Queue:
             self._end(error)
             return
         for completion in completions:
-            if not completion.user.done():
+            if completion.user.done():
+                continue
+            if self._ending and completion.user in self._own._begun:
+                completion.user.cancel()
+            else:
                 completion.user.set_result(completion)
 
     @property
@@ -156,6 +161,24 @@ class Queue:
         for in_flight in self._all:
             in_flight.give_up(error)
 
+    async def _drain(self) -> None:
+        """No request of files is taken any more, and those there are have ended after this, in spite of cancellations: the
+        close of the queue below waits for the devices, and the event loop would stand meanwhile."""
+        canceled: asyncio.CancelledError | None = None
+        self._ending = True
+        if self._is_over or self._queue._inherited:
+            return
+        for future in self._own._begun:
+            self._queue.cancel(future)
+        self._loop.call_soon(self._take)
+        while not self._is_over and (left := [future for future in self._own._begun if not future.done()]):
+            try:
+                await asyncio.wait(left)
+            except asyncio.CancelledError as error:
+                canceled = error
+        if canceled is not None:
+            raise canceled
+
     async def _ended(self, future: asyncio.Future[Completion], moves: bool) -> Completion:
         """A canceled task still waits for what moves: until the request has ended a device may write to its memory."""
         try:
@@ -169,6 +192,8 @@ class Queue:
             raise
 
     def _prepare(self, prepare: Callable[..., None], *arguments: Any, **options: Any) -> None:
+        if self._ending:
+            raise ValueError("the queue is closed")
         prepare(*arguments, **options)
         if self._submitting is None:
             self._submitting = self._loop.call_soon(self._submit)
@@ -205,10 +230,14 @@ class Queue:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """Ends the queue, and its caches, when nothing is in flight any more, or at once if this task is canceled."""
+        """Ends the queue, and its caches, when nobody waits for a request any more, or this task is canceled. What a
+        device has begun for files is awaited before, also for those who were canceled, and the event loop runs meanwhile."""
         try:
-            for in_flight in list(self._all):
-                await in_flight.none()
+            try:
+                for in_flight in list(self._all):
+                    await in_flight.none()
+            finally:
+                await self._drain()
         finally:
             self._end()
 

@@ -48,6 +48,9 @@ class Library:
     def donard_cache_flush(self, cache, *arguments):
         return self._ask("flush", *arguments)
 
+    def donard_queue_flush(self, queue, file, user):
+        return self._ask("flush of a file", user)
+
     def donard_cache_register(self, cache, memory, directions):
         self.calls.append(("register", directions))
         return 0

@@ -2,6 +2,7 @@
 """The client of a write cache: what the library is asked, and whose the completions are. No RDMA: see server.py."""
 import asyncio
 import errno
+import types
 import unittest
 import unittest.mock
 
@@ -9,7 +10,7 @@ from server import Library
 
 import donard
 import donard.aio
-from donard._library import lib
+from donard._library import ffi, lib
 
 
 class WithLibrary(unittest.TestCase):
@@ -173,6 +174,58 @@ class Awaited(WithLibrary):
                 await asyncio.sleep(0.01)
                 self.take(queue, result=8192)
                 await task
+
+        asyncio.run(asyncio.wait_for(body(), 60))
+
+    # The library's close waits for a flush that a drive has begun, and nothing else of the loop would run until then.
+    def test_a_canceled_flush_of_a_file_does_not_stop_the_loop(self):
+        file = types.SimpleNamespace(_handle=ffi.NULL)
+
+        async def flush(queue):
+            async with queue:
+                task = asyncio.ensure_future(queue.flush(file))
+                await asyncio.sleep(0.01)
+                task.cancel()
+
+        async def body():
+            for cancellations in range(3):
+                queue = donard.aio.Queue(self.context)
+                task = asyncio.ensure_future(flush(queue))
+                while not task.done() and not queue._ending:
+                    await asyncio.sleep(0.001)
+                for _ in range(cancellations):
+                    task.cancel()
+                    await asyncio.sleep(0.01)
+                self.assertEqual((task.done(), queue._is_over), (False, False))
+                with self.assertRaisesRegex(ValueError, "queue is closed"):
+                    await queue.flush(file)
+                self.take(queue)
+                await asyncio.wait([task], timeout=20)
+                self.assertEqual((task.cancelled(), queue._is_over), (cancellations > 0, True))
+
+        asyncio.run(asyncio.wait_for(body(), 60))
+
+    # They would get bytes, and ask for more, of a queue that is about to close.
+    def test_who_waits_for_a_queue_that_is_canceled_is_canceled(self):
+        file = types.SimpleNamespace(_handle=ffi.NULL)
+        tasks = []
+
+        async def flush(queue):
+            async with queue:
+                tasks.append(asyncio.ensure_future(queue.flush(file)))
+                await asyncio.sleep(0)
+
+        async def body():
+            queue = donard.aio.Queue(self.context)
+            tasks.append(asyncio.ensure_future(flush(queue)))
+            while not queue._own.waiting:
+                await asyncio.sleep(0.001)
+            tasks[0].cancel()
+            await asyncio.sleep(0.01)
+            self.assertEqual([task.done() for task in tasks], [False, False])
+            self.take(queue)
+            await asyncio.wait(tasks, timeout=20)
+            self.assertEqual([task.cancelled() for task in tasks], [True, True])
 
         asyncio.run(asyncio.wait_for(body(), 60))
 
