@@ -85,7 +85,6 @@ struct donard_cache {
 	bool over;				/* the connection has ended, for this reason: */
 	struct dnd_failure reason;
 	uint64_t pinged_ns;
-	uint64_t looked_ns;			/* when it was asked last whether regions are going away */
 	struct donard_cache_info counts;	/* only its counts are used */
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory that a connection to a cache has registered: kept for later requests, released when its region goes away. */
+#include <poll.h>
 #include <sys/epoll.h>
 
 #include "cache/client.h"
 #include "cache/log.h"
 
 #define CHECKSUM_STEP	16384
-#define LOOK_NS		100000000ULL
 
 struct dnd_cclient_memory *dnd_cclient_memory_known(struct donard_cache *cache,
 						    const struct donard_memory *memory)
@@ -121,22 +121,35 @@ struct dnd_cclient_memory *dnd_cclient_memory_find(struct donard_cache *cache, s
 	return found;
 }
 
+static bool is_watched(const struct dnd_cclient_memory *one)
+{
+	return one->memory && !one->leaving && dnd_memory_is_region(one->memory);
+}
+
+/*
+ * At each call: a region that has called back keeps the queue's descriptor readable until it is seen here.  One system call for
+ * all memories.
+ */
 bool dnd_cclient_memories_look(struct donard_cache *cache)
 {
-	uint64_t now = dnd_now_ns();
+	struct dnd_cclient_memory *watched[DND_CCLIENT_MEMORIES_MAX];
+	struct pollfd fds[DND_CCLIENT_MEMORIES_MAX];
+	unsigned int count = 0;
 	bool found = false;
 
-	if (now - cache->looked_ns < LOOK_NS)
-		return false;
-	cache->looked_ns = now;
 	for (size_t i = 0; i < DND_CCLIENT_MEMORIES_MAX; i++) {
-		struct dnd_cclient_memory *one = &cache->memories[i];
-
-		if (!one->memory || one->leaving || !dnd_memory_is_region(one->memory) ||
-		    !dnd_region_called_back(&one->memory->region))
+		if (!is_watched(&cache->memories[i]))
 			continue;
-		one->leaving = found = true;
-		watch(cache, one->memory, false);	/* it stays readable to its end, and is not to wake the program again */
+		watched[count] = &cache->memories[i];
+		fds[count++] = (struct pollfd){ .fd = cache->memories[i].memory->region.fd, .events = POLLPRI };
+	}
+	if (!count || poll(fds, count, 0) <= 0)
+		return false;
+	for (unsigned int i = 0; i < count; i++) {
+		if (!(fds[i].revents & (POLLPRI | POLLERR | POLLHUP)))
+			continue;
+		watched[i]->leaving = found = true;
+		watch(cache, watched[i]->memory, false);	/* it stays readable to its end */
 	}
 	return found;
 }

@@ -218,7 +218,6 @@ static void region_goes_away(void)
 	assert_false(descriptor_wakes());
 	close(scene.region_ends);
 	assert_true(descriptor_wakes());
-	scene.cache.looked_ns = 0;
 	dnd_cclient_work(&scene.cache);
 }
 
