@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
+#include <linux/dma-buf.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -32,6 +33,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "modules/importer/importer.h"
 #include "modules/nvidia/nvidia-lab.h"
 #include "uapi/p2pmem.h"
 
@@ -40,7 +42,7 @@
 
 static const char *node, *operation, *module_path;
 static struct p2pmem_region_add add;
-static int file = -1, other = -1, control = -1, fail_nth = -1;
+static int file = -1, other = -1, control = -1, importer = -1, fail_nth = -1;
 static void *mapping = MAP_FAILED;
 static struct io_uring ring;
 static sigjmp_buf on_bus_error;
@@ -113,6 +115,13 @@ static int act_info(void)
 	struct p2pmem_info info = { .size = sizeof(info) };
 
 	return result(ioctl(file, P2PMEM_IOC_INFO, &info));
+}
+
+static int act_status(void)
+{
+	struct p2pmem_status status = { .size = sizeof(status) };
+
+	return result(ioctl(file, P2PMEM_IOC_STATUS, &status));
 }
 
 static int act_claim(void)
@@ -283,6 +292,41 @@ static void open_and_export(void)
 static int act_map_dmabuf(void)
 {
 	return map(other, 0) ?: touch();
+}
+
+/* Both ends of an access: the second one flushes. */
+static int act_dmabuf_sync(void)
+{
+	struct dma_buf_sync begin = { .flags = DMA_BUF_SYNC_RW | DMA_BUF_SYNC_START };
+	struct dma_buf_sync end = { .flags = DMA_BUF_SYNC_RW | DMA_BUF_SYNC_END };
+	int rc = result(ioctl(other, DMA_BUF_IOCTL_SYNC, &begin));
+
+	return rc ?: result(ioctl(other, DMA_BUF_IOCTL_SYNC, &end));
+}
+
+static void undo_import(void)
+{
+	close(importer);
+	importer = -1;
+}
+
+/* What was attached and mapped before the call that fails, the close lets go of. */
+static int act_import(void)
+{
+	struct importer_attach attach = {
+		.fd = other, .mode = IMPORTER_DYNAMIC, .domain = add.pci_domain,
+		.bus = add.pci_bus, .function = add.pci_devfn,
+	};
+	struct importer_map import = { .direction = 0 };	/* DMA_BIDIRECTIONAL */
+	int rc;
+
+	importer = open("/dev/" IMPORTER_NODE, O_RDWR | O_CLOEXEC);
+	if (importer < 0)
+		return -errno;
+	rc = result(ioctl(importer, IMPORTER_ATTACH, &attach)) ?: result(ioctl(importer, IMPORTER_MAP, &import));
+	if (rc)
+		undo_import();
+	return rc;
 }
 
 static void close_both(void)
@@ -550,6 +594,7 @@ static const struct scenario {
 } scenarios[] = {
 	{ "open", nothing, act_open, undo_other, nothing, false, 0 },
 	{ "info", open_region, act_info, nothing, close_region, false, 0 },
+	{ "status", open_region, act_status, nothing, close_region, false, 0 },
 	{ "claim", open_region, act_claim, reopen_region, close_region, false, 0 },
 	{ "sync", open_region, act_sync, nothing, close_region, false, 0 },
 	{ "read", open_and_own, act_read, nothing, close_region, false, 0 },
@@ -566,6 +611,8 @@ static const struct scenario {
 	{ "fork", open_map_touch, act_fork, nothing, unmap_and_close, false, 0 },
 	{ "export", open_region, act_export, undo_other, close_region, false, 0 },
 	{ "dma-buf-mmap", open_and_export, act_map_dmabuf, undo_mmap, close_both, false, 0 },
+	{ "dma-buf-sync", open_and_export, act_dmabuf_sync, nothing, close_both, false, 0 },
+	{ "import", open_and_export, act_import, undo_import, close_both, false, 0 },
 	{ "ring", open_with_ring, act_ring, reopen_ring, close_ring, false, ECANCELED },
 	{ "pin-gpu", open_with_gpu, act_pin_gpu, reopen_region, close_with_gpu, false, ENOSPC },
 	{ "remove", nothing, act_remove, must_add, nothing, false, 0 },

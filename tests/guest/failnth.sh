@@ -112,16 +112,24 @@ pin_fails() {
 	within 10 nothing_is_pinned
 }
 
+# Of a dma-buf, by a function below the same switch.
+import_fails() {
+	[[ -d /sys/module/importer ]] || insmod /opt/donard/modules/importer.ko
+	fails_each import /dev/p2pmem0 "$LAB_ALPHA_BDF"
+}
+
 load_fails() {
 	rmmod p2pmem
 	at_end "insmod /opt/donard/modules/p2pmem.ko; /opt/lab/regions >/dev/null"
 	fails_each load none /opt/donard/modules/p2pmem.ko
 }
 
-for operation in open info claim sync read write copy locate locate-dmabuf holders mmap populate fault fork export dma-buf-mmap ring; do
+for operation in open info status claim sync read write copy locate locate-dmabuf holders mmap populate fault fork export \
+	dma-buf-mmap dma-buf-sync ring; do
 	t "$operation" fails_each "$operation" /dev/p2pmem0
 done
 t "probe" fails_each probe /dev/p2pmem0 "$LAB_BETA_BDF"
+t "import" import_fails
 t "nvme-memory" fails_each nvme-memory /dev/p2pmem1 "$LAB_ALPHA_BDF"
 for operation in open mmap fault sync; do
 	t "$operation, CMB" fails_each "$operation" /dev/p2pmem1
