@@ -30,6 +30,7 @@ static struct {
 	struct ibv_send_wr sent[8];
 	unsigned int count, registered;
 	int region_ends;	/* whoever closes it calls the region back */
+	bool taken_from_device;	/* memory was unregistered that the device may still write to */
 } scene;
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -57,7 +58,22 @@ void __wrap_dnd_unregister(struct dnd_registration *registration);
 void __wrap_dnd_unregister(struct dnd_registration *registration)
 {
 	scene.registered -= registration->mr ? 1 : 0;
+	scene.taken_from_device |= registration->mr && scene.id.qp;
 	registration->mr = NULL;
+}
+
+/* The kernel returns when the device has let go of all that was posted. */
+void __wrap_rdma_destroy_qp(struct rdma_cm_id *id);
+void __wrap_rdma_destroy_qp(struct rdma_cm_id *id)
+{
+	id->qp = NULL;
+}
+
+/* The rest of a connection is played, and not there to be freed. */
+void __wrap_dnd_link_close(struct dnd_link *link);
+void __wrap_dnd_link_close(struct dnd_link *link)
+{
+	(void)link;
 }
 
 int __wrap_dnd_link_poll(struct dnd_link *link, const struct dnd_link_handler *handler);
@@ -264,6 +280,40 @@ static void region_stays_while_parts_are_in_flight(void **state)
 	assert_int_equal(scene.registered, 0);
 }
 
+static void *copy_of(const void *bytes, size_t length)
+{
+	void *copy = malloc(length);
+
+	assert_non_null(copy);
+	return memcpy(copy, bytes, length);
+}
+
+/* No device writes into memory after the close: the requests in flight end before their memory is let go. */
+static void close_waits_for_the_device(void **state)
+{
+	struct donard_queue *queue;
+	struct donard_cache *cache;
+
+	(void)state;
+	assert_int_equal(donard_queue_open(scene.cache.ctx, NULL, &queue), 0);
+	writes(1);
+	assert_int_equal(scene.registered, 1);
+	assert_int_equal(scene.cache.source.working, 1);
+	assert_int_equal(scene.memory.handle.holders, 2);
+	/* The close frees it. */
+	cache = copy_of(&scene.cache, sizeof(scene.cache));
+	cache->requests = copy_of(scene.requests, sizeof(scene.requests));
+	cache->parts = copy_of(scene.parts, sizeof(scene.parts));
+	cache->timer_fd = scene.cache.source.fd = -1;
+	assert_int_equal(dnd_queue_source_add(queue, &cache->source), 0);
+	donard_cache_close(cache);
+	assert_null(scene.id.qp);
+	assert_int_equal(scene.registered, 0);
+	assert_false(scene.taken_from_device);
+	assert_int_equal(scene.memory.handle.holders, 1);
+	donard_queue_close(queue);
+}
+
 /* As another cache of the same queue does, which has heard something of its server. */
 static void other_works(struct dnd_queue_source *source)
 {
@@ -305,7 +355,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(end_of_each_write_is_read_back), TEST(nothing_is_read_back_of_soft_devices),
 		TEST(waiting_request_ends_with_its_region), TEST(region_stays_while_parts_are_in_flight),
-		TEST(others_are_kept_alive_meanwhile),
+		TEST(others_are_kept_alive_meanwhile), TEST(close_waits_for_the_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
