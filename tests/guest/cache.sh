@@ -408,6 +408,29 @@ no_server() {
 	exits 1 'p2pmem0: no cache is served' donard-cli cache status p2pmem0
 }
 
+# raw ARGUMENT... - what happened to a client that checks nothing.
+raw() {
+	limited ${LAB_PEER_ADDR:+labctl peer} rdmaraw "$LAB_ADDR" "$PORT" cache "$@" </dev/null || echo "rdmaraw: status $?"
+}
+
+# Before it lie records of the log, or another client's window. siw learns of the refusal when its queue pair is taken from
+# under it.
+keeps_to_its_window() {
+	local at length refusal='^remote access error$'
+	[[ $LAB_FABRIC != siw ]] || refusal='^(remote access error|cut off|local QP operation error)$'
+	fresh --no-cleaner
+	says 'acknowledged 65536' write 0 65536 1
+	read -r _ _ length < <(raw offer)
+	equal "a write into the window" success "$(raw write 0 8)"
+	for at in -8 -4096 $((length - 4)) "$length"; do
+		matches "a write at $at of $length" "$refusal" "$(raw write "$at" 8)"
+	done
+	says 'equal 65536' read 0 65536 1
+	kill_server
+	serve --no-cleaner
+	says 'equal 65536' read 0 65536 1
+}
+
 core t "acknowledged: after a barrier, before any drive command" acknowledged
 t "acknowledged: in groups" group_commit
 core t "destage: straight out of the PMR" destages_straight
@@ -425,6 +448,7 @@ core t "SIGKILL: all that was acknowledged is recovered" killed_server
 t "client killed" killed_client
 t "client killed beside another" killed_beside_another
 t "one window" one_window
+t "a client's writes outside of its window" keeps_to_its_window
 core t "refused: no log, wrong options" refused
 core t "refused: volatile memory" refuses_volatile
 core t "refused: foreign data" refuses_foreign_data

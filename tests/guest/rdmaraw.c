@@ -14,8 +14,10 @@
  *   rdmaraw ADDR PORT hello                  with bytes that are no hello
  *   rdmaraw ADDR PORT message                sends bytes that are no message
  *   rdmaraw ADDR PORT fill OFFSET LENGTH     a question about a range, anywhere
+ *   rdmaraw ADDR PORT cache offer|write|read...
+ *                                            of 'donard-cli cache serve', and its window
  *
- * The last three print "cut off" when the server ends the connection, "answered"
+ * hello, message and fill print "cut off" when the server ends the connection, "answered"
  * when it does not, "rejected" when there was none.  A refused access is either
  * "remote access error" (InfiniBand, RoCE) or "cut off" (iWARP, where a write
  * completes before the other side has looked at it).
@@ -35,7 +37,7 @@
 #define GRACE_MS	1000
 #define HELLO_BYTES	16
 #define MESSAGE_BYTES	64
-#define TYPE_PING	1
+#define HEAD_BYTES	6
 #define TYPE_TAKE	2
 #define TYPE_ASK	3
 
@@ -44,6 +46,14 @@ struct offer {
 	uint64_t address, length, nonce;
 };
 
+/* Where an offer and a message have what is used here (lib/rdma/protocol.c, lib/cache/wire.c). */
+static const struct protocol {
+	const char *head;
+	uint8_t rkey, address, length, nonce;	/* in an offer */
+	uint8_t message_nonce, ping;
+} memory_protocol = { "DNRD\0\5", 12, 16, 24, 32, 16, 1 }, cache_protocol = { "DNWC\0\1", 40, 24, 32, 16, 8, 5 };
+
+static const struct protocol *protocol = &memory_protocol;
 static struct rdma_cm_id *id;
 static char memory[1 << 20];
 
@@ -83,8 +93,10 @@ static struct offer offer_of(const struct rdma_cm_event *event)
 {
 	const uint8_t *bytes = event->param.conn.private_data;
 
-	return (struct offer){ .rkey = (uint32_t)get(bytes + 12, 4), .address = get(bytes + 16, 8),
-			       .length = get(bytes + 24, 8), .nonce = get(bytes + 32, 8) };
+	return (struct offer){
+		.rkey = (uint32_t)get(bytes + protocol->rkey, 4), .address = get(bytes + protocol->address, 8),
+		.length = get(bytes + protocol->length, 8), .nonce = get(bytes + protocol->nonce, 8),
+	};
 }
 
 static struct offer connect_with(const uint8_t hello[HELLO_BYTES], int reads)
@@ -159,10 +171,11 @@ static const char *send_and_see(uint8_t message[MESSAGE_BYTES])
 
 static void make_message(uint8_t message[MESSAGE_BYTES], const struct offer *offer, int type)
 {
-	memcpy(message, "DNRD\0\5", 6);
+	memcpy(message, protocol->head, HEAD_BYTES);
 	put(message + 6, (uint64_t)type, 2);
-	put(message + 12, 1, 4);
-	put(message + 16, offer->nonce, 8);
+	if (protocol == &memory_protocol)
+		put(message + 12, 1, 4);
+	put(message + protocol->message_nonce, offer->nonce, 8);
 }
 
 /* Only who took the offer counts as a client. */
@@ -187,7 +200,8 @@ static const char *access_memory(const char *what, const struct offer *offer, in
 
 	if (!mr || length > sizeof(memory))
 		errx(1, "memory");
-	take(offer);
+	if (protocol == &memory_protocol)
+		take(offer);
 	if (!strcmp(what, "write"))
 		rc = rdma_post_write(id, NULL, memory, length, mr, 0, offer->address + offset, rkey);
 	else
@@ -197,7 +211,7 @@ static const char *access_memory(const char *what, const struct offer *offer, in
 	seen = await(id->send_cq);
 	if (strcmp(seen, "success"))
 		return seen;
-	make_message(ping, offer, TYPE_PING);
+	make_message(ping, offer, protocol->ping);
 	return strcmp(send_and_see(ping), "answered") ? "cut off" : seen;
 }
 
@@ -235,11 +249,19 @@ static const char *knock(char **argv, const uint8_t hello[HELLO_BYTES])
 
 int main(int argc, char **argv)
 {
-	uint8_t hello[HELLO_BYTES] = "DNRD\0\5", garbage[MESSAGE_BYTES];
+	uint8_t hello[HELLO_BYTES] = { 0 }, garbage[MESSAGE_BYTES];
 	struct offer offer;
 
 	if (argc < 4)
 		errx(2, "usage: rdmaraw ADDR PORT WHAT [OFFSET LENGTH [RKEY]]");
+	if (argc > 4 && !strcmp(argv[3], "cache")) {
+		protocol = &cache_protocol;
+		argv[3] = argv[2];	/* the port stays before what to do */
+		argv[2] = argv[1];
+		argv++;
+		argc--;
+	}
+	memcpy(hello, protocol->head, HEAD_BYTES);
 	if (argc > 4 && !strcmp(argv[3], "knock")) {
 		puts(knock(argv, hello));
 		return 0;
