@@ -189,13 +189,32 @@ static int unreadable(struct region_config *config, const char *path)
 	return -1;
 }
 
-/* Of what could not be opened.  A link that leads nowhere is there: its file may lie where nothing is mounted yet. */
+/* Cuts the last name off, down to "/" or "". */
+static void to_parent(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (slash)
+		slash[slash == path && slash[1]] = '\0';
+	else
+		path[0] = '\0';
+}
+
+/*
+ * Of what could not be opened.  A link that leads nowhere is there, be it the file or a folder above it: what it names may lie
+ * where nothing is mounted yet.
+ */
 static bool is_absent(const char *path)
 {
 	int error = errno;
+	char there[PATH_MAX];
 	struct stat st;
-	bool absent = error == ENOENT && lstat(path, &st);
+	bool absent;
 
+	snprintf(there, sizeof(there), "%s", path);
+	while (there[0] && strcmp(there, "/") && lstat(there, &st) && errno == ENOENT)
+		to_parent(there);
+	absent = error == ENOENT && strcmp(there, path) && (!there[0] || !stat(there, &st));
 	errno = error;
 	return absent;
 }
