@@ -104,8 +104,9 @@ dkms_others = @for kernel in $(filter-out $(KVER),$(dkms_kernels)); do \
 	dkms install p2pmem/$(VERSION) -k "$$kernel" || echo "make: Linux $$kernel has no module now. DKMS says why; then type:" \
 		"dkms install p2pmem/$(VERSION) -k $$kernel" >&2; done
 
-# The module is built before what works is removed: what fails here would fail there.
-install-dkms: $(if $(DESTDIR),,needs-dkms module) install-rules dkms-source
+# The module is built before what works is replaced or removed, also by "make -j": what fails here would fail there.
+install-dkms: $(if $(DESTDIR),,needs-dkms module) install-rules
+	$(MAKE) dkms-source
 	$(if $(DESTDIR),,$(call forget_dkms,$(DKMS_DIR)))
 	$(if $(DESTDIR),,$(remove_own_module))
 	$(if $(DESTDIR),,dkms install p2pmem/$(VERSION) -k $(KVER))
