@@ -52,10 +52,16 @@ static unsigned int aperture_of(const struct dnd_bar bars[DND_BARS])
 	return best;
 }
 
-/* If the driver made struct pages of its own, the device has a p2pdma pool (drivers/pci/p2pdma.c). */
-static bool has_pool(const struct donard_context *ctx, const char *bdf)
+/*
+ * If the driver made struct pages of its own, the device has a p2pdma pool (drivers/pci/p2pdma.c).  p2pmem makes one, too,
+ * for a region of page type p2pdma, and takes all of it; of the driver's it takes nothing.
+ */
+bool dnd_gpu_driver_made_pages(const struct donard_context *ctx, const char *bdf)
 {
-	return dnd_sysfs_exists(ctx, "bus/pci/devices/%s/p2pmem/size", bdf);
+	uint64_t left;
+
+	return dnd_sysfs_exists(ctx, "bus/pci/devices/%s/p2pmem/size", bdf) &&
+	       (dnd_sysfs_read_u64(ctx, &left, "bus/pci/devices/%s/p2pmem/available", bdf) || left);
 }
 
 void dnd_gpu_facts(const struct donard_context *ctx, const char *bdf, const struct dnd_bar bars[DND_BARS],
@@ -70,7 +76,7 @@ void dnd_gpu_facts(const struct donard_context *ctx, const char *bdf, const stru
 			       "bus/pci/drivers/%s/module/version", facts->driver);
 	if (facts->bar < DND_BARS)
 		facts->bar_unset = dnd_bar_unset(&bars[facts->bar]);
-	facts->static_bar1 = facts->kind == DONARD_GPU_DRIVER_OPEN && has_pool(ctx, bdf);
+	facts->static_bar1 = facts->kind == DONARD_GPU_DRIVER_OPEN && dnd_gpu_driver_made_pages(ctx, bdf);
 }
 
 static void other_driver(const struct dnd_gpu_facts *facts, char *text, size_t text_bytes)

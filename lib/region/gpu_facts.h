@@ -19,6 +19,8 @@ struct dnd_gpu_facts {
 bool dnd_is_gpu(const struct donard_context *ctx, const char *bdf);
 void dnd_gpu_facts(const struct donard_context *ctx, const char *bdf, const struct dnd_bar bars[DND_BARS],
 		   struct dnd_gpu_facts *facts);
+/* Has its driver made struct pages for the aperture itself (static BAR1)? */
+bool dnd_gpu_driver_made_pages(const struct donard_context *ctx, const char *bdf);
 /* Says why the GPU cannot have a region, and the remedy; "" if it can. */
 void dnd_gpu_obstacle(const struct dnd_gpu_facts *facts, char *text, size_t text_bytes);
 

@@ -121,6 +121,14 @@ static_bar1() {
 	within 10 nothing_is_pinned
 }
 
+# p2pmem makes a pool for such a region, as the driver does for static BAR1.
+p2pdma_is_not_static() {
+	with_gpu
+	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF" --page-type p2pdma >/dev/null
+	equal "mode" '""' "$(shown '.gpus[].mode' donard-cli list)"
+	equal_none "codes" gpu_codes
+}
+
 # Its module taints the kernel, until the guest ends.
 proprietary_driver() {
 	local function=/sys/bus/pci/devices/$LAB_GPU_BDF
@@ -147,5 +155,6 @@ core t "doctor, list and candidates show a GPU" shows_gpu
 t "a GPU whose DMA mask does not reach" short_mask
 if can p2pdma; then
 	t "static BAR1" static_bar1
+	t "a region with p2pdma pages is not static BAR1" p2pdma_is_not_static
 fi
 t "proprietary driver" proprietary_driver

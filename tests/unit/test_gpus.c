@@ -116,9 +116,26 @@ static void static_bar1(void **state)
 
 	add_gpu(fake, "nvidia");
 	fake_file(fake, "bus/pci/devices/" BDF "/p2pmem/size", "268435456");
+	fake_file(fake, "bus/pci/devices/" BDF "/p2pmem/available", "268435456");
 	info = only(fake, &list);
 	assert_true(info->static_bar1);
 	assert_non_null(strstr(info->obstacle, "donard_region_add("));
+	donard_gpu_list_free(list);
+}
+
+/* p2pmem made the pages, for a region of page type p2pdma. */
+static void pool_of_a_region(void **state)
+{
+	struct fake *fake = *state;
+	const struct donard_gpu_info *info;
+	struct donard_gpu_list *list;
+
+	add_gpu(fake, "nvidia");
+	fake_region(fake, "p2pmem3", "gpu-nvidia", BDF);
+	fake_file(fake, "bus/pci/devices/" BDF "/p2pmem/size", "268435456");
+	fake_file(fake, "bus/pci/devices/" BDF "/p2pmem/available", "0");
+	info = only(fake, &list);
+	assert_false(info->static_bar1);
 	donard_gpu_list_free(list);
 }
 
@@ -191,6 +208,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(with_a_region_that_leaves, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(proprietary, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(static_bar1, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(pool_of_a_region, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(without_a_driver, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(of_another_driver, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(of_another_vendor, fake_setup, fake_teardown),
