@@ -213,6 +213,10 @@ static int no_such_page_type(struct donard_context *ctx, const char *name, const
 				"Memory Buffer and publishes it as P2PDMA memory, so that its page "
 				"type is always p2pdma. Use a region of another kind for %s.", name,
 				page_type);
+	if (!strcmp(kind, "gpu-nvidia") && !strcmp(now, "p2pdma"))
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the GPU's driver has struct pages of type p2pdma for its BAR "
+				"itself (static BAR1), and the region keeps that type. For %s, remove the region, start "
+				"the driver without RMForceStaticBar1, and add it anew.", name, page_type);
 	if (has_large_folios(ctx, name))
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: it was added with large folios, and pages of "
 				"type p2pdma are 4 KiB each. Remove it and add it anew (options.folio_bytes 4096).", name);

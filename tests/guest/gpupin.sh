@@ -555,6 +555,9 @@ static_bar1_is_fixed() {
 	exits 3 "has struct pages of type p2pdma for BAR2 itself .static BAR1.: use that type" \
 		donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF" --page-type generic
 	add_gpu
+	exits 3 '.static BAR1., and the region keeps that type.*RMForceStaticBar1' \
+		donard-cli region set "${REGION##*/}" --page-type generic
+	equal "page type" p2pdma "$(attr "${REGION##*/}" page_type)"
 	exits 1 'not supported' eval "echo generic >/sys/class/p2pmem/${REGION##*/}/page_type"
 }
 
