@@ -18,13 +18,12 @@
  */
 static int stops_p2pdma(struct dnd_join *join, const char *what, int error_number)
 {
-	const char *region = join->region->name;
+	char remedy[DND_GENERIC_REMEDY_BYTES];
 
 	return dnd_fail(join->ctx, DND_E_UNREACHABLE, "%s: the kernel refused to %s it directly (%s): "
-			"this kernel does not let P2PDMA pages, which %s has, pass through %s. Give the region "
-			"generic pages (donard_region_set_page_type(%s, generic)), or pass "
-			"ALLOW_BOUNCE.", join->drive->path, what, strerror(error_number), region,
-			join->drive->blockdev.disk, region);
+			"this kernel does not let P2PDMA pages, which %s has, pass through %s. %s, or pass ALLOW_BOUNCE.",
+			join->drive->path, what, strerror(error_number), join->region->name,
+			join->drive->blockdev.disk, dnd_region_generic_remedy(join->ctx, join->region, remedy));
 }
 
 /* Is the drive, or the device above any of its legs, one of device-mapper?  An array above it inherits its limits. */

@@ -113,6 +113,14 @@ const char *dnd_route_remedy(const struct donard_route *route);
 /* Rates a route: 0 is refused, 4 is the best. */
 int dnd_route_rank(const struct donard_route *route);
 
+/*
+ * page_type.c: how to get rid of the pages of type p2pdma that the region has: sentences without the last one's end.  Some
+ * regions cannot have others.
+ */
+#define DND_GENERIC_REMEDY_BYTES	128
+const char *dnd_region_generic_remedy(const struct donard_context *ctx, const struct dnd_region *region,
+				      char text[DND_GENERIC_REMEDY_BYTES]);
+
 /* spec.c: parses the name of an end of a copy; it looks only at the text */
 struct dnd_spec {
 	bool is_region;

@@ -229,7 +229,13 @@ p2pdma_on() {
 	"$1"
 	case $1 in
 	raid*) both_ways "$NODE" "$2" "$3" ;;
-	*) exits 1 "does not let P2PDMA pages.* pass through dm-.*generic pages" donard-cli copy "$NODE" p2pmem0 --size 1M ;;
+	*)
+		exits 1 "does not let P2PDMA pages.* pass through dm-.*generic pages" donard-cli copy "$NODE" p2pmem0 --size 1M
+		# A Controller Memory Buffer that the nvme driver publishes cannot have generic pages.
+		[[ $(attr p2pmem1 page_type) != p2pdma ]] ||
+			exits 1 "pass through dm-.*nvme driver owns this.* Use a region of another kind" \
+				donard-cli copy "$NODE" p2pmem1 --size 1M
+		;;
 	esac
 }
 

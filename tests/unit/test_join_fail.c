@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is said of a drive's errno when DRAM gets the block, and the region does not: no device, no root. */
+#include <errno.h>
+
+#include "drive/stack.h"
+#include "fake_sysfs.h"
+#include "join/join.h"
+#include "says.h"
+#include "unit.h"
+
+#define GPU "0000:03:00.0"
+
+int __wrap_dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive);
+int __wrap_dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive)
+{
+	(void)ctx, (void)drive;
+	return 0;
+}
+
+static struct dnd_region region_of(uint32_t kind)
+{
+	return (struct dnd_region){
+		.fd = -1, .name = "p2pmem0", .bdf = GPU, .info = { .kind = kind, .page_type = P2PMEM_PAGES_P2PDMA },
+	};
+}
+
+/* What is said of a read by a switch that the kernel refuses. */
+static const char *refused(struct fake *fake, struct dnd_drive *drive, const struct dnd_region *region)
+{
+	struct dnd_join join = {
+		.ctx = fake->ctx, .region = region, .drive = drive, .align = 4096, .dram = DND_DRAM_GETS,
+		.route = { .route = DONARD_ROUTE_SWITCH, .bridge = "0000:02:00.0" },
+	};
+
+	assert_int_equal(dnd_join_failed(&join, false, 0, EREMOTEIO, 0), -EHOSTUNREACH);
+	return donard_error(fake->ctx);
+}
+
+static void generic_pages_where_they_can_be_had(void **state)
+{
+	struct fake *fake = *state;
+	struct dnd_drive drive = { .fd = -1, .path = "/dev/dm-0", .blockdev = { .disk = "dm-0" } };
+	struct dnd_region region = region_of(P2PMEM_KIND_PCI_BAR);
+
+	assert_says(refused(fake, &drive, &region), "does not let P2PDMA pages, which p2pmem0 has, pass through dm-0. Give "
+		    "the region generic pages (donard_region_set_page_type(p2pmem0, generic)), or pass ALLOW_BOUNCE.");
+	region = region_of(P2PMEM_KIND_NVME_CMB);
+	assert_says(refused(fake, &drive, &region), "The nvme driver owns this Controller Memory Buffer, so that its page type "
+		    "stays p2pdma. Use a region of another kind, or pass ALLOW_BOUNCE.");
+	region = region_of(P2PMEM_KIND_GPU_NVIDIA);
+	assert_says(refused(fake, &drive, &region), "donard_region_set_page_type(p2pmem0, generic)");
+	fake_file(fake, "bus/pci/devices/" GPU "/p2pmem/size", "268435456");
+	fake_file(fake, "bus/pci/devices/" GPU "/p2pmem/available", "0");	/* p2pmem's own pool */
+	assert_says(refused(fake, &drive, &region), "donard_region_set_page_type(p2pmem0, generic)");
+	fake_file(fake, "bus/pci/devices/" GPU "/p2pmem/available", "268435456");
+	assert_says(refused(fake, &drive, &region), "static BAR1), so that the page type stays p2pdma. Remove the region, start "
+		    "the driver without RMForceStaticBar1 and add it anew, or pass ALLOW_BOUNCE.");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(generic_pages_where_they_can_be_had, fake_setup, fake_teardown),
+	};
+
+	return cmocka_run_group_tests_name("join_fail", tests, NULL, NULL);
+}
