@@ -114,19 +114,12 @@ static bool is_p2pdma(const struct donard_memory *memory)
 static int no_pins(const struct donard_memory *memory, const struct ibv_pd *pd,
 		   const struct dnd_registration *registration)
 {
-	const char *name = dnd_memory_name(memory);
-	static const char cause[] = "its pages are of type p2pdma, which can only be registered as a "
-				    "dma-buf, and";
+	char remedy[DND_GENERIC_REMEDY_BYTES];
 
-	if (memory->region.info.kind == P2PMEM_KIND_NVME_CMB)
-		return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s cannot register %s: %s %s. The nvme "
-				"driver owns this Controller Memory Buffer, so that its page type "
-				"stays p2pdma. Use a region of another kind, or a device that "
-				"imports dma-bufs.", device_name(pd), name, cause,
-				registration->reason);
-	return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s cannot register %s: %s %s. Use "
-			"donard_region_set_page_type(%s, generic), or a device that imports dma-bufs.",
-			device_name(pd), name, cause, registration->reason, name);
+	return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s cannot register %s: its pages are of type p2pdma, which can only "
+			"be registered as a dma-buf, and %s. %s, or use a device that imports dma-bufs.",
+			device_name(pd), dnd_memory_name(memory), registration->reason,
+			dnd_region_generic_remedy(memory->ctx, &memory->region, remedy));
 }
 
 /* Memory of another exporter is pinned only if its pages are the host's; nobody can judge a route to a device's. */

@@ -549,11 +549,11 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length,
 	return &pinned_mr;
 }
 
-static int registers(struct fake *fake, const char *device_name)
+static int registers_of(struct fake *fake, const char *device_name, uint32_t kind, uint32_t page_type)
 {
 	const struct donard_memory memory = {
 		.ctx = fake->ctx, .region = { .fd = 1000000, .name = "p2pmem0", .bdf = "0000:03:00.0", .info = {
-			.page_type = P2PMEM_PAGES_GENERIC, .granule_bytes = 4096,
+			.kind = kind, .page_type = page_type, .granule_bytes = 4096,
 		} }, .dmabuf.fd = -1, .length = 4096,
 	};
 	struct ibv_device device = { 0 };
@@ -563,6 +563,11 @@ static int registers(struct fake *fake, const char *device_name)
 
 	strcpy(device.name, device_name);
 	return dnd_register(&memory, 0, 4096, &pd, DONARD_RDMA_WRITE, &registration);
+}
+
+static int registers(struct fake *fake, const char *device_name)
+{
+	return registers_of(fake, device_name, P2PMEM_KIND_PCI_BAR, P2PMEM_PAGES_GENERIC);
 }
 
 /* The kernel asks for the route of who imports a dma-buf, and pins for anybody; a subfunction lies below the NIC's function. */
@@ -587,6 +592,26 @@ static void pinned_pages_need_a_route(void **state)
 	vendor_id = 0x02c9;
 	assert_int_equal(registers(fake, "mlx5_9"), -EHOSTUNREACH);
 	assert_says(donard_error(fake->ctx), "mlx5_9: sysfs does not tell its PCI function");
+}
+
+/* What helps with pages that nobody pins: other pages, where the region can have them. */
+static void p2pdma_pages_need_an_importer(void **state)
+{
+	struct fake *fake = *state;
+	const struct donard_context *ctx = fake->ctx;
+
+	assert_int_equal(registers_of(fake, "rxe0", P2PMEM_KIND_PCI_BAR, P2PMEM_PAGES_P2PDMA), -EOPNOTSUPP);
+	assert_says(donard_error(ctx), "rxe0 cannot register p2pmem0: its pages are of type p2pdma, which can only be "
+		    "registered as a dma-buf, and p2pmem0 exports no dma-buf (");
+	assert_says(donard_error(ctx), "Give the region generic pages (donard_region_set_page_type(p2pmem0, generic)), or use "
+		    "a device that imports dma-bufs.");
+	assert_int_equal(registers_of(fake, "rxe0", P2PMEM_KIND_NVME_CMB, P2PMEM_PAGES_P2PDMA), -EOPNOTSUPP);
+	assert_says(donard_error(ctx), "Use a region of another kind, or use a device that imports dma-bufs.");
+	fake_file(fake, "bus/pci/devices/0000:03:00.0/p2pmem/size", "268435456");
+	fake_file(fake, "bus/pci/devices/0000:03:00.0/p2pmem/available", "268435456");
+	assert_int_equal(registers_of(fake, "rxe0", P2PMEM_KIND_GPU_NVIDIA, P2PMEM_PAGES_P2PDMA), -EOPNOTSUPP);
+	assert_says(donard_error(ctx), "static BAR1), so that the page type stays p2pdma. Remove the region, start the driver "
+		    "without RMForceStaticBar1 and add it anew, or use a device that imports dma-bufs.");
 }
 
 static void bad_options(void **state)
@@ -633,7 +658,8 @@ int main(void)
 		cmocka_unit_test(percentiles), cmocka_unit_test(requests_go_round),
 		cmocka_unit_test(large_requests_go_in_pieces), cmocka_unit_test(completions_cover_what_came_before),
 		cmocka_unit_test(slots_are_bounded),
-		cmocka_unit_test(addresses), cmocka_unit_test_setup_teardown(pinned_pages_need_a_route, fake_setup, fake_teardown), cmocka_unit_test(bad_options),
+		cmocka_unit_test(addresses), cmocka_unit_test_setup_teardown(pinned_pages_need_a_route, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(p2pdma_pages_need_an_importer, fake_setup, fake_teardown), cmocka_unit_test(bad_options),
 	};
 
 	return cmocka_run_group_tests_name("rdma", tests, NULL, NULL);
