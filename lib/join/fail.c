@@ -13,7 +13,8 @@
 
 /*
  * A driver that stacks devices has to declare that P2PDMA pages may pass through it
- * (BLK_FEAT_PCI_P2PDMA).  md's raid0, raid1 and raid10 do so in Linux 7.3; device-mapper
+ * (BLK_FEAT_PCI_P2PDMA).  md's raid0, raid1 and raid10 and the heads of NVMe multipath do so
+ * in Linux 7.3, and did not when P2PDMA pages came (6.13); device-mapper
  * never does: dm_set_stacking_limits() in drivers/md/dm-table.c has the list.
  */
 static int stops_p2pdma(struct dnd_join *join, const char *what, int error_number)
@@ -41,12 +42,22 @@ static bool has_device_mapper(const struct dnd_blockdev *blockdev)
 	return false;
 }
 
+/* By a bridge that is on no list, the kernel lets these pages reach no drive. */
+static bool may_stop_p2pdma(const struct dnd_join *join)
+{
+	const struct dnd_blockdev *blockdev = &join->drive->blockdev;
+
+	if (join->region->info.page_type != P2PMEM_PAGES_P2PDMA)
+		return false;
+	return has_device_mapper(blockdev) || ((blockdev->stack || blockdev->multipath) && !join->route.unlisted_bridge);
+}
+
 static int refused(struct dnd_join *join, const char *what, int error_number)
 {
 	const struct donard_route *route = &join->route;
 	char client[DND_JOIN_NAME_BYTES], region[DND_JOIN_NAME_BYTES];
 
-	if (has_device_mapper(&join->drive->blockdev) && join->region->info.page_type == P2PMEM_PAGES_P2PDMA)
+	if (may_stop_p2pdma(join))
 		return stops_p2pdma(join, what, error_number);
 	return dnd_fail(join->ctx, DND_E_UNREACHABLE, "%s: the kernel refused to %s it directly "
 			"(%s): %s and %s are joined %s%s%s. Put both below one PCIe switch, or "

@@ -24,7 +24,9 @@ static struct dnd_region region_of(uint32_t kind)
 	};
 }
 
-/* What is said of a read by a switch that the kernel refuses. */
+static bool unlisted;
+
+/* What is said of a read that the kernel refuses, by a switch, or by a bridge that is tried. */
 static const char *refused(struct fake *fake, struct dnd_drive *drive, const struct dnd_region *region)
 {
 	struct dnd_join join = {
@@ -32,6 +34,9 @@ static const char *refused(struct fake *fake, struct dnd_drive *drive, const str
 		.route = { .route = DONARD_ROUTE_SWITCH, .bridge = "0000:02:00.0" },
 	};
 
+	if (unlisted)
+		join.route.route = DONARD_ROUTE_BRIDGE;
+	join.route.unlisted_bridge = unlisted;
 	assert_int_equal(dnd_join_failed(&join, false, 0, EREMOTEIO, 0), -EHOSTUNREACH);
 	return donard_error(fake->ctx);
 }
@@ -57,10 +62,33 @@ static void generic_pages_where_they_can_be_had(void **state)
 		    "the driver without RMForceStaticBar1 and add it anew, or pass ALLOW_BOUNCE.");
 }
 
+/* Linux 6.13 has P2PDMA pages, and passes them on to no leg and by no head. */
+static void arrays_and_paths(void **state)
+{
+	static struct dnd_stack stack = {
+		.leg_count = 2, .legs = { { .name = "nvme0n1", .under = "md0" }, { .name = "nvme1n1", .under = "md0" } },
+	};
+	struct dnd_drive array = { .fd = -1, .path = "/dev/md0", .blockdev = { .disk = "md0", .stack = &stack } };
+	struct dnd_drive head = { .fd = -1, .path = "/dev/nvme2n1", .blockdev = { .disk = "nvme2n1", .multipath = true } };
+	struct dnd_drive plain = { .fd = -1, .path = "/dev/nvme3n1", .blockdev = { .disk = "nvme3n1" } };
+	struct dnd_region region = region_of(P2PMEM_KIND_PCI_BAR);
+	struct fake *fake = *state;
+
+	assert_says(refused(fake, &array, &region), "pass through md0. Give the region generic pages (");
+	assert_says(refused(fake, &head, &region), "pass through nvme2n1. Give the region generic pages (");
+	assert_says(refused(fake, &plain, &region), "are joined at bridge 0000:02:00.0. Put both below one PCIe switch");
+	unlisted = true;
+	assert_says(refused(fake, &array, &region), "are joined at bridge 0000:02:00.0. Put both below one PCIe switch");
+	unlisted = false;
+	region.info.page_type = P2PMEM_PAGES_GENERIC;
+	assert_says(refused(fake, &array, &region), "are joined at bridge 0000:02:00.0. Put both below one PCIe switch");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(generic_pages_where_they_can_be_had, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(arrays_and_paths, fake_setup, fake_teardown),
 	};
 
 	return cmocka_run_group_tests_name("join_fail", tests, NULL, NULL);
