@@ -18,6 +18,9 @@
  * accesses past the end of a file do.  A program that cannot stop in time uses
  * donard_memory_read() and _write(), which never raise it.  None of these calls
  * installs a signal handler.
+ *
+ * Who holds memory of a region is told of the whole region, as the processes and importing devices that have some of it,
+ * and not where theirs lies: donard_region_find() with DONARD_REGION_HOLDERS.  No call tells it of one memory.
  */
 #ifndef DONARD_MEMORY_H
 #define DONARD_MEMORY_H
