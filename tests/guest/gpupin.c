@@ -345,6 +345,15 @@ static void reads_until_killed(void)
 		pause();
 }
 
+/* main() returns with requests in flight. */
+static void exits_under_reads(void)
+{
+	struct pinned p = pinned_anew(BYTES);
+	pthread_t threads[4];
+
+	begin_reading(&p, threads);
+}
+
 /* Only the process itself can put what it pinned: what it leaves behind goes with it. */
 static void closed_by_another_process(void)
 {
@@ -431,6 +440,7 @@ static const struct named_test tests[] = {
 	{ "freed-at-any-moment", freed_at_any_moment },
 	{ "freed-under-reads", freed_under_reads },
 	{ "reads-until-killed", reads_until_killed },
+	{ "exits-under-reads", exits_under_reads },
 	{ "closed-by-another-process", closed_by_another_process },
 	{ "not-pinned-for-long", not_pinned_for_long },
 	{ "freed-while-pinned-for-long", freed_while_pinned_for_long },

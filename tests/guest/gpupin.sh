@@ -435,6 +435,7 @@ persistent_pins() {
 	t "outside of the region" outside_of_the_region
 	t "region is refused" region_is_refused
 	core t "killed under reads" killed_under_reads
+	t "exits under reads" pins exits-under-reads "$LAB_BETA"
 	t "driver stays while pinned" driver_stays_while_pinned
 	core t "region removed under reads" region_removed_under_reads
 	t "driver unbound under reads" driver_unbound_under_reads
@@ -464,6 +465,7 @@ revocable_pins() {
 	core t "callback, $type: freed under reads" pins freed-under-reads "$LAB_BETA"
 	t "callback, $type: closed by another process" pins closed-by-another-process
 	t "callback, $type: killed under reads" killed_under_reads
+	t "callback, $type: exits under reads" pins exits-under-reads "$LAB_BETA"
 	t "callback, $type: region removed under reads" callback_region_removed --page-type "$type"
 	t "callback, $type: driver unbound under reads" driver_unbound_under_reads --page-type "$type"
 	t "callback, $type: driver does not take it back" put_fails
