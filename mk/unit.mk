@@ -58,7 +58,7 @@ $(BUILD)/tests/unit/test_cache_client: UNIT_LIBS := -Wl$(comma)--wrap=rdma_destr
 $(BUILD)/tests/unit/test_cache_session: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_,register unregister \
 	$(addprefix link_,arm close disarm open poll send))
 $(BUILD)/tests/unit/test_cache_trimmer: UNIT_LIBS := -Wl$(comma)--wrap=fallocate
-$(BUILD)/tests/unit/test_cache_handles: UNIT_LIBS := -Wl$(comma)--wrap=dnd_listener_open
+$(BUILD)/tests/unit/test_cache_handles: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_,listen $(addprefix listener_,open next close))
 $(BUILD)/tests/unit/test_cache_report: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_backing_identity \
 	$(addprefix donard_,file_info $(addprefix queue_,open register read wait)))
 

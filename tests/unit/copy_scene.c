@@ -140,8 +140,10 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
 	char link[64], path[256];
 	ssize_t length;
 
+	/* A server waits for its region and other things at once. */
+	if (count > 1)
+		return (int)syscall(SYS_poll, fds, count, timeout);
 	assert_int_equal(count, 1);
-	(void)timeout;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fds->fd);
 	length = readlink(link, path, sizeof(path) - 1);
 	path[length > 0 ? length : 0] = '\0';

@@ -12,12 +12,37 @@
 #include "rdma/rdma.h"
 #include "says.h"
 
-/* Of a machine with an RDMA device. */
+/* Of a machine with an RDMA device, and no clients. */
+static struct rdma_event_channel no_events = { .fd = -1 };
+static struct rdma_cm_id listening;
+
 int __wrap_dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener, const char *address, uint16_t port);
 int __wrap_dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener, const char *address, uint16_t port)
 {
-	(void)ctx, (void)listener, (void)address, (void)port;
+	(void)ctx, (void)address, (void)port;
+	listener->events = &no_events;
+	listener->id = &listening;
 	return 0;
+}
+
+int __wrap_dnd_listen(struct donard_context *ctx, struct dnd_listener *listener);
+int __wrap_dnd_listen(struct donard_context *ctx, struct dnd_listener *listener)
+{
+	(void)ctx, (void)listener;
+	return 0;
+}
+
+bool __wrap_dnd_listener_next(struct dnd_listener *listener, struct dnd_happening *happening);
+bool __wrap_dnd_listener_next(struct dnd_listener *listener, struct dnd_happening *happening)
+{
+	(void)listener, (void)happening;
+	return false;
+}
+
+void __wrap_dnd_listener_close(struct dnd_listener *listener);
+void __wrap_dnd_listener_close(struct dnd_listener *listener)
+{
+	(void)listener;
 }
 
 static const struct donard_cache_serve_options options = { .size = sizeof(options) };
@@ -110,9 +135,71 @@ static void given_back(void **state)
 	donard_memory_free(nvram);
 }
 
+struct told {
+	unsigned int formatted, recovered, listening, draining;
+};
+
+static void note(void *user, const struct donard_cache_event *event)
+{
+	struct told *told = user;
+
+	told->formatted += event->type == DONARD_CACHE_FORMATTED;
+	told->recovered += event->type == DONARD_CACHE_RECOVERED;
+	told->listening += event->type == DONARD_CACHE_LISTENING;
+	told->draining += event->type == DONARD_CACHE_DRAINING;
+}
+
+static int stop_at_once(void *user)
+{
+	const struct told *told = user;
+
+	return told->listening != 0;
+}
+
+/* A log is made in the program's memory, and found there; between the two calls the program has both handles to itself. */
+static void served_from_both(void **state)
+{
+	struct scene *scene = *state;
+	struct donard_context *ctx = scene->fake->ctx;
+	char status[160];
+	struct told told = { 0 };
+	struct donard_cache_serve_options how = {
+		.size = sizeof(how), .flags = DONARD_CACHE_FORMAT | DONARD_CACHE_VOLATILE_OK, .clients = 1, .event_fn = note,
+		.stop_fn = stop_at_once, .user = &told, .status_path = status,
+	};
+	struct donard_memory *nvram;
+	struct donard_file *backing;
+	uint8_t byte = 0;
+
+	snprintf(status, sizeof(status), "%s/status", scene->fake->files);
+	fake_file(scene->fake, "class/block/nvme7n1/wwid", "eui.1");
+	fake_file(scene->fake, "block/nvme7n1/queue/write_cache", "write back");
+	fake_file(scene->fake, "block/nvme7n1/queue/fua", "1");
+	write_file(scene->out, scene->data, REGION_BYTES);
+	assert_int_equal(donard_memory_claim(ctx, "p2pmem0", 0, 0, &nvram), 0);
+	backing = open_file(scene, scene->out, DONARD_FILE_WRITE);
+	if (donard_cache_serve_from(nvram, backing, &how))
+		fail_msg("%.900s", donard_error(ctx));
+	assert_int_equal(told.formatted + told.listening + told.draining, 3);
+	assert_int_equal(dnd_handle_holders(&nvram->handle), 1);
+	assert_int_equal(dnd_handle_holders(&backing->handle), 1);
+	assert_int_equal(donard_memory_read(nvram, 0, &byte, 1), 0);
+	assert_int_not_equal(byte, 0);
+	told = (struct told){ 0 };
+	how.flags = DONARD_CACHE_VOLATILE_OK;
+	how.clients = 0;
+	assert_int_equal(donard_cache_serve_from(nvram, backing, &how), 0);
+	assert_int_equal(told.recovered + told.listening + told.draining, 3);
+	assert_file(scene->out, scene->data, REGION_BYTES);
+	donard_file_close(backing);
+	donard_memory_free(nvram);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { CASE(wrong_handles), CASE(given_back), CASE(timeout_that_no_client_takes) };
+	const struct CMUnitTest tests[] = {
+		CASE(wrong_handles), CASE(given_back), CASE(timeout_that_no_client_takes), CASE(served_from_both),
+	};
 
 	return cmocka_run_group_tests_name("cache_handles", tests, NULL, NULL);
 }
