@@ -307,7 +307,7 @@ static int64_t move(const struct cli *cli, struct cli_port *port, bool writes, u
 		if (moved < 0 && errno == EINTR && !cli_stopped(NULL))
 			continue;
 		if (moved < 0 && errno == EINTR)
-			return -cli_fail_text(cli, EXIT_STOPPED, "canceled", "stopped");
+			return -EXIT_STOPPED;
 		if (moved < 0)
 			return -fails(cli, port, writes ? "cannot be written" : "cannot be read");
 		if (!moved)

@@ -43,7 +43,8 @@ int cli_port_memory(const struct cli *cli, struct cli_port *port, unsigned int s
 int cli_port_reserve(const struct cli *cli, const struct cli_port *port, uint64_t length);
 /*
  * Reads @length bytes, or fewer at the end, from @at bytes behind the port's offset.  Returns how many, or
- * minus an exit code after it has printed an error.  Does nothing if the port is no file or pipe.
+ * minus an exit code after it has printed an error, but for EXIT_STOPPED, of which nothing is said yet.  Does nothing if the
+ * port is no file or pipe.
  */
 int64_t cli_port_read(const struct cli *cli, struct cli_port *port, uint64_t at, uint8_t *to, uint64_t length);
 int64_t cli_port_write(const struct cli *cli, struct cli_port *port, uint64_t at, const uint8_t *from,

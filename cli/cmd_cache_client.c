@@ -40,6 +40,7 @@ struct client {
 	bool writes, ended;		/* the cache is written; nothing more comes */
 	bool lasting;			/* no completion said that a power cut loses it */
 	bool gets, settled;		/* of a get: the destination was flushed, and @doubt says why that may not hold */
+	bool complete;			/* all that was asked for was done, and flushed */
 	char doubt[DONARD_REASON_BYTES];
 	bool flushing, told, told_failing;	/* what the last line about a wait said */
 	double started, heard;		/* heard: when a request began or completed last */
@@ -106,6 +107,8 @@ static const char *doubt_of(const struct client *client)
 {
 	if (client->gets)
 		return client->settled ? client->doubt : "it was not flushed";
+	if (!client->complete)
+		return "the command did not come to its end";
 	return client->lasting ? "" : "the server's NVRAM is volatile, and nothing was flushed to its drive";
 }
 
@@ -169,8 +172,14 @@ static int failed(struct client *client, int rc)
 
 static int stopped(struct client *client)
 {
-	return cli_fail_text(client->cli, EXIT_STOPPED, "canceled",
-			     client->trims ? "stopped; the server may trim the blocks all the same" : "stopped");
+	return cli_fail_text_with(client->cli, EXIT_STOPPED, "canceled", client->trims ?
+				  "stopped; the server may trim the blocks all the same" : "stopped", build(client));
+}
+
+/* Of reading or writing the port, which has said why, but for a signal. */
+static int port_failed(struct client *client, int exit_code)
+{
+	return exit_code == EXIT_STOPPED ? stopped(client) : exit_code;
 }
 
 /* ---- completions ---- */
@@ -258,6 +267,7 @@ static int flush(struct client *client, bool to_drive)
 		return failed(client, rc);
 	rc = await_one(client);
 	client->lasting = true;
+	client->complete = !rc;
 	return rc;
 }
 
@@ -319,7 +329,7 @@ static int fill(struct client *client, uint64_t *length)
 		return 0;
 	got = cli_port_read(client->cli, &client->port, client->begun_bytes, bytes, *length);
 	if (got < 0)
-		return (int)-got;
+		return port_failed(client, (int)-got);
 	client->ended = (uint64_t)got < *length;
 	if (client->begun_bytes + (uint64_t)got < client->length && client->ended)
 		return ended_early(client, client->begun_bytes + (uint64_t)got);
@@ -364,7 +374,7 @@ static int take_out(struct client *client)
 				     client->lengths[place]);
 	client->ready[place] = false;
 	client->done++;
-	return put < 0 ? (int)-put : 0;
+	return put < 0 ? port_failed(client, (int)-put) : 0;
 }
 
 static int move(struct client *client)
@@ -600,6 +610,7 @@ static int trim(struct client *client)
 	rc = await_one(client);
 	if (rc)
 		return rc;
+	client->complete = true;
 	client->done_bytes = client->length;
 	if (client->cli->json)
 		cli_print_json(build(client));

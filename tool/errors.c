@@ -84,7 +84,12 @@ static int fail(const struct cli *cli, int exit_code, const char *code, const ch
 
 int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text)
 {
-	return fail(cli, exit_code, code, text, NULL, json_object_new_object());
+	return cli_fail_text_with(cli, exit_code, code, text, json_object_new_object());
+}
+
+int cli_fail_text_with(const struct cli *cli, int exit_code, const char *code, const char *text, struct json_object *model)
+{
+	return fail(cli, exit_code, code, text, NULL, model);
 }
 
 int cli_fail_with(const struct cli *cli, int rc, struct json_object *model)

@@ -20,6 +20,8 @@ int cli_fail_with(const struct cli *cli, int rc, struct json_object *model);
 struct donard_completion;
 int cli_fail_completion(const struct cli *cli, const struct donard_completion *completion, struct json_object *model);
 int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text);
+/* The same with @model, as cli_fail_with(). */
+int cli_fail_text_with(const struct cli *cli, int exit_code, const char *code, const char *text, struct json_object *model);
 int cli_usage(const struct cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Is --json among the words before "--"? */

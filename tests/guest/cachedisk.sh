@@ -346,12 +346,14 @@ stopped_at_a_pipe() {
 	local status=0
 	serve
 	mkfifo "$WORK/pipe"
-	donard-cli cache put "$LAB_PEER_ADDR" - <>"$WORK/pipe" >"$WORK/put" 2>"$WORK/put.err" &
+	donard-cli cache put "$LAB_PEER_ADDR" - --json <>"$WORK/pipe" >"$WORK/put" 2>"$WORK/put.err" &
 	CLIENT=$!
 	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
 	within "$SECONDS_TO_NOTICE" grep -q '^SigCgt:.*[2367abef]$' "/proc/$CLIENT/status"
 	kill -INT "$CLIENT"
 	put_ends 130
+	equal "what it says" 'canceled 0 false the command did not come to its end' \
+		"$(jq -r '"\(.error.code) \(.bytes) \(.durable) \(.durable_reason)"' "$WORK/put")"
 }
 
 # Nobody reads the pipe for longer than the server waits for a client's first message.
