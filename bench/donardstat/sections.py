@@ -2,7 +2,7 @@
 """The page's sections, each as lines of Markdown."""
 from collections.abc import Callable, Iterable, Sequence
 
-from . import links, rdma, setup, stats
+from . import goal, links, rdma, setup, stats
 from .rdma import Figure
 from .results import (MAIN_METHODS, MIB, Point, Run, copies, counted, directions, dram_overhead, dram_payload, faults,
                       groups, in_direction, is_emulated, main_case, method_order, of_method, order, points, runs,
@@ -165,7 +165,7 @@ def blocks(results: Results) -> list[str]:
 # ---- requests of a queue ----
 
 def _request_line(point: Point, fio: Point | None) -> list[str]:
-    """Of one request; the ratios are to fio with fixed buffers, or as it is where it cannot have these."""
+    """Of one request; the ratios are to fio's."""
     requests_per_mib = MIB / point.block_bytes
     overhead, of_fio = point.overhead, fio.overhead if fio else None
     return [point.kernel, plain(point.page_type), direction_name(point.direction), size(point.block_bytes),
@@ -177,7 +177,7 @@ def _request_line(point: Point, fio: Point | None) -> list[str]:
 
 
 def _request_lines(group: Sequence[Point]) -> list[list[str]]:
-    fio = of_method(group, "fio-fixed") or of_method(group, "fio")
+    fio = goal.beside(group)
     return [_request_line(point, fio) for point in sorted(group, key=lambda point: method_order(point.method))]
 
 
@@ -189,7 +189,7 @@ def requests(results: Results) -> list[str]:
                                                       point.block_bytes, point.queue_depth))
     heads = ["kernel", "pages", "direction", "block", "depth", "method", "instructions", "/ fio's", "overhead, bytes",
              "/ fio's", "switches"]
-    return table(6, heads, [line for group in by_shape for line in _request_lines(group)])
+    return [*table(6, heads, [line for group in by_shape for line in _request_lines(group)]), *goal.lines(by_shape)]
 
 
 # ---- on the wire ----
