@@ -21,13 +21,47 @@ def _alike(lines: Sequence[list[str]], column: int) -> list[list[str]]:
     return [[*key[:column], "; ".join(cells), *key[column:]] for key, cells in found.items()]
 
 
+def _way(run: Run) -> str:
+    return "IOMMU" if "iommu" in run.data["topology"] else "switch"
+
+
 def _lines(run: Run) -> list[list[str]]:
-    samples = sorted(run.samples, key=lambda sample: (sample["page_type"], sample["block_bytes"],
-                                                      ORDER.index(sample["method"])))
-    way = "IOMMU" if "iommu" in run.data["topology"] else "switch"
-    lines = [[run.data["kernel"], way, sample["page_type"], size(sample["block_bytes"]), method_name(sample["method"]),
-              _each(sample, "maps"), _each(sample, "unmaps"), _each(sample, "iommu_maps")] for sample in samples]
-    return _alike(_alike(lines, 4), 3)
+    there = sorted(filter(_is_counted, run.samples), key=lambda sample: (sample["page_type"], sample["block_bytes"],
+                                                                         ORDER.index(sample["method"])))
+    lines = [[run.data["kernel"], _way(run), sample["page_type"], size(sample["block_bytes"]), method_name(sample["method"]),
+              _each(sample, "maps"), _each(sample, "unmaps"), _each(sample, "iommu_maps")] for sample in there]
+    refused = [[run.data["kernel"], _way(run), sample["page_type"], "-", "no route", "-", "-", "-"]
+               for sample in run.samples if not _is_counted(sample)]
+    return _alike(_alike(lines, 4), 3) + refused
+
+
+def _is_counted(sample: Sample) -> bool:
+    """A page type by which a queue has no route has one sample, of no block."""
+    return sample["block_bytes"] is not None
+
+
+def _is_late(sample: Sample) -> bool:
+    """Linux leaves out the unmaps of all commands alike, or of none."""
+    return sample["unmaps"] not in (0, sample["maps"])
+
+
+def _how_exact(there: Sequence[Run]) -> str:
+    counted = [sample for run in there for sample in run.samples if _is_counted(sample)]
+    late = sum(map(_is_late, counted))
+    if not late:
+        return ", exactly"
+    return (f"; maps exactly, unmaps not: in {late} of {len(counted)} samples counting ended before the last of "
+            "them came, and where their figure is neither 0 nor that of maps, it is off by these")
+
+
+def _not_measured(there: Sequence[Run]) -> list[str]:
+    """Of results in which nothing stands for a page type that has no route."""
+    types: dict[str, set[str]] = {_way(run): set() for run in there}
+    for run in there:
+        types[_way(run)].update(sample["page_type"] for sample in run.samples)
+    missing = "IOMMU" in types and "p2pdma" in types.get("switch", ()) and "p2pdma" not in types["IOMMU"]
+    return ["", "Behind an IOMMU that translates, pages of type p2pdma have no row: there is no route. A drive would get their bus "
+                "addresses, which the IOMMU does not know, so the module refuses them."] if missing else []
 
 
 def commands(results: Sequence[Run]) -> list[str]:
@@ -37,9 +71,9 @@ def commands(results: Sequence[Run]) -> list[str]:
         return absent("maps-*.json", "bench/run maps")
     heads = ["kernel", "way", "pages", "blocks", "methods", "maps", "unmaps", "entries into an IOMMU"]
     return ["How often the kernel maps memory for DMA, for each NVMe command of a drive that reads into the region: calls of the "
-            "functions by which all its drivers do that, exactly. Where an IOMMU translates, each map is an entry into its "
+            f"functions by which all its drivers do that{_how_exact(there)}. Where an IOMMU translates, each map is an entry into its "
             "tables, and each unmap a flush of its cache; without one a map is some arithmetic. Nothing is mapped for pages of "
             "type p2pdma: below one switch the drive has their bus addresses. A buffer that is registered with a ring is "
             "pinned once, but the kernel has no way to keep its DMA addresses: up to Linux 7.3 it is mapped with each "
             "command. Where nothing has to be undone without an IOMMU, Linux 7 leaves the unmap out. `copy` makes one command of blocks that lie side by side.", "",
-            *table(5, heads, [line for run in there for line in _lines(run)])]
+            *table(5, heads, [line for run in there for line in _lines(run)]), *_not_measured(there)]

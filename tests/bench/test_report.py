@@ -81,6 +81,22 @@ def dearer(data: Json) -> Json:
     return data
 
 
+def behind_iommu(data: Json, *more: Json) -> Json:
+    """One unmap of the first sample comes late."""
+    for sample in data["samples"]:
+        sample["unmaps"] = sample["maps"]
+    data["samples"][0]["unmaps"] -= 10
+    return {**data, "topology": "iommu", "samples": [*data["samples"], *more]}
+
+
+def with_p2pdma(data: Json) -> Json:
+    return {**data, "samples": data["samples"] + [{**sample, "page_type": "p2pdma"} for sample in data["samples"]]}
+
+
+NO_ROUTE = {"method": "queue", "page_type": "p2pdma", "block_bytes": None, "commands": 0, "maps": 0, "unmaps": 0, "iommu_maps": 0,
+            "why": "it cannot reach it"}
+
+
 def fill(folder: Path) -> None:
     """The inputs of each report, in a folder of its name."""
     for kernel in ("6.12.9", "7.3.4"):
@@ -93,6 +109,9 @@ def fill(folder: Path) -> None:
     put(folder / "page", "cache-rxe", results("cache"))
     put(folder / "page", "cache-destage", over_siw(results("cache")))
     put(folder / "page", "maps-7", results("maps"))
+    for name, more in (("old-maps", ()), ("new-maps", (NO_ROUTE,))):
+        put(folder / name, "maps-7", with_p2pdma(results("maps")))
+        put(folder / name, "maps-7-iommu", behind_iommu(results("maps"), *more))
     for name in ("copy-rates", "copy-sweep", "null"):
         put(folder / "page", name, results(name))
     put(folder / "page", "setup",
@@ -112,7 +131,7 @@ class Report(unittest.TestCase):
         cls.folder = Path(tempfile.mkdtemp(prefix="donard-report."))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         fill(cls.folder / "in")
-        for name in ("page", "hardware", "table1", "bad", "uneven", "sampled", "dearer"):
+        for name in ("page", "hardware", "table1", "bad", "uneven", "sampled", "dearer", "old-maps", "new-maps"):
             status = command.main(["report", str(cls.folder / "in" / name), "--out", str(cls.folder / f"{name}.md")])
             assert status == 0, f"report of {name}: status {status}"
 
@@ -163,6 +182,19 @@ class Report(unittest.TestCase):
         """report: maps for DMA of a command, alike methods in one line"""
         self.shows(r"^\| 7\.3\.4 \| switch \| generic \| 4 KiB; 1 MiB \| queue, registered memory; queue \| 1 \| 0 \| 1 \|$")
         self.shows(r"^\| 7\.3\.4 \| switch \| generic \| 4 KiB; 1 MiB \| fio p2p \| 0\.5 \| 0 \| 0\.5 \|$")
+
+    def test_late_unmaps(self):
+        """report: the maps are exact only where no unmap was late"""
+        self.shows(r"by which all its drivers do that, exactly\. Where")
+        self.shows(r"by which all its drivers do that; maps exactly, unmaps not: in 1 of 18 samples .* off by these\. Where", "new-maps")
+
+    def test_no_route(self):
+        """report: a page type that has no route behind an IOMMU has a row, or a sentence where its results have none"""
+        row, words = r"^\| 7\.3\.4 \| IOMMU \| p2pdma \| - \| no route \| - \| - \| - \|$", "pages of type p2pdma have no row"
+        self.shows(row, "new-maps")
+        self.assertNotIn(words, self.page("new-maps"))
+        self.shows(words, "old-maps")
+        self.assertNotIn(words, self.page())
 
     def test_gpu(self):
         """report: what cuFile costs on top of the queue, and by which way the payload goes"""
