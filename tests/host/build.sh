@@ -197,6 +197,18 @@ pages_are_sound() {
 	[[ -z $out ]] && grep -q 'DONARD_COPY_ALLOW_BOUNCE' < <(mandoc -Tascii "$pages/donard_copy.3" | col -b)
 }
 
+# The guests build and run each; this says it in every run of the gate.
+examples_compile() {
+	local example bad=0
+	for example in docs/examples/*.c; do
+		gcc -fsyntax-only -Wall -Wextra -Werror -Iinclude "$example" || bad=1
+	done
+	for example in docs/examples/*.cpp; do
+		g++ -std=c++17 -fsyntax-only -Wall -Wextra -Werror -Iinclude "$example" || bad=1
+	done
+	return "$bad"
+}
+
 run_interface() {
 	progress "the libraries' interfaces"
 	try "lib: comments name parameters, results and errors" functions_are_documented
@@ -206,6 +218,7 @@ run_interface() {
 	try "lib: the archive adds no name" archive_adds_no_name
 	try "lib: libdonard knows no meter" library_knows_no_meter
 	try "lib: a hole in a public structure is caught" a_hole_is_caught
+	try "lib: the examples compile" examples_compile
 }
 
 # --- build and install ---
