@@ -238,9 +238,9 @@ put_random() {
 	dd if=/dev/urandom of="$LAB_ALPHA" bs=1M count="$1" oflag=direct status=none
 }
 
-# instructions_per_mib SIZE BLOCK METHOD
+# instructions_per_mib SIZE BLOCK METHOD [BENCHMARK ARGUMENT...]
 instructions_per_mib() {
-	donard-cli bench copy "$LAB_ALPHA" p2pmem0 --methods "$3" --size "$1" --block-sizes "$2" --rounds 2 --json |
+	donard-cli bench "${4-copy}" "$LAB_ALPHA" p2pmem0 --methods "$3" --size "$1" --block-sizes "$2" --rounds 2 --json "${@:5}" |
 		jq '[.samples | group_by(.bytes)[] | {bytes: .[0].bytes, all: (map(.measured |
 			.instructions_user + .instructions_kernel) | min)}]
 			| ((.[1].all - .[0].all) * 1048576 / (.[1].bytes - .[0].bytes)) | floor'
@@ -253,6 +253,16 @@ no_more_than_fio() {
 	mine=$(instructions_per_mib "$1" "$2" donard)
 	fio=$(instructions_per_mib "$1" "$2" fio)
 	((mine <= fio)) || beyond "instructions per MiB: donard $mine, fio $fio"
+}
+
+# Requests into registered memory, beside fio's with fixed buffers: the goal of docs/benchmarks.md.
+no_dearer_than_fixed_buffers() {
+	local mine fio goal=100
+	! can ring-buffers || goal=80
+	put_random 64
+	mine=$(instructions_per_mib 32M 64K queue-registered queue --queue-depths 8)
+	fio=$(instructions_per_mib 32M 64K fio-fixed queue --queue-depths 8)
+	((100 * mine <= goal * fio)) || beyond "instructions per MiB: queue $mine, fio $fio, of which the goal is $goal %"
 }
 
 # cufile_costs BLOCK - cuFile on top of donard's queue, of a GPU's memory: its own instructions are at most 5 % of what a
@@ -358,6 +368,7 @@ t "counts" counted
 [[ ! -e /tmp/counts.json ]] || { printf '# counts %s\n' "$(</tmp/counts.json)"; rm /tmp/counts.json; }
 t "no more instructions than fio, 4 KiB" in_two_samples no_more_than_fio 4M 4K
 t "no more instructions than fio, 1 MiB" in_two_samples no_more_than_fio 64M 1M
+! can fixed-buffers || t "requests of registered memory, beside fio" in_two_samples no_dearer_than_fixed_buffers
 t "cuFile on top of the queue, 64 KiB" in_two_samples cufile_costs 65536
 t "cuFile on top of the queue, 1 MiB" in_two_samples cufile_costs 1048576
 tell_costs
