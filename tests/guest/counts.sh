@@ -269,6 +269,57 @@ p2pmem_state: p2pmem0 ready" "$(tail -n 2 "$WORK/states")"
 	within 10 region_is_free p2pmem0
 }
 
+# --- maps for DMA ---
+
+readonly TRACE=/sys/kernel/tracing HISTOGRAM='hist:keys=common_pid'
+readonly COMMANDS=$TRACE/events/nvme/nvme_setup_cmd MAPS=$TRACE/events/kprobes/maps
+
+# The functions by which drivers map memory for DMA, as bench/maps.sh has them: of the first two the one that the other calls.
+probe_maps() {
+	local single=dma_map_phys
+	mountpoint -q "$TRACE" || mount -t tracefs tracefs "$TRACE"
+	grep -q ' dma_map_phys$' /proc/kallsyms || single=dma_map_page_attrs
+	echo 1 >"$TRACE/tracing_on"
+	at_end "echo >$TRACE/kprobe_events"
+	printf 'p:maps%d %s\n' 0 "$single" 1 __dma_map_sg_attrs >"$TRACE/kprobe_events"
+	at_end stop_counting
+}
+
+stop_counting() {
+	local event
+	for event in "$COMMANDS" "$MAPS"{0,1}; do
+		echo "!$HISTOGRAM" >"$event/trigger" 2>/dev/null || true
+	done
+}
+
+hits() {
+	awk '/Hits:/ { sum += $2 } END { print sum + 0 }' "${@/%//hist}"
+}
+
+# commands_and_maps SIZE - of so many bytes read by a queue into memory that is registered, 64 KiB a request.
+commands_and_maps() {
+	local event
+	stop_counting
+	for event in "$COMMANDS" "$MAPS"{0,1}; do
+		echo "$HISTOGRAM" >"$event/trigger"
+	done
+	donard-cli bench queue "$LAB_ALPHA" p2pmem0 --methods queue-registered --size "$1" --block-sizes 64K --queue-depths 1 \
+		--meter none --json >"$WORK/json" 2>"$WORK/err" || fail "bench queue: $(cat "$WORK/err")"
+	echo "$(hits "$COMMANDS") $(hits "$MAPS"{0,1})"
+}
+
+# maps_of_a_request COUNT - by the difference of two runs: what comes once does not show.
+maps_of_a_request() {
+	local -a few many
+	probe_maps
+	commands_and_maps 1M >"$WORK/few"
+	commands_and_maps 5M >"$WORK/many"
+	read -ra few <"$WORK/few"
+	read -ra many <"$WORK/many"
+	((many[0] - few[0] >= 64)) || fail "only $((many[0] - few[0])) commands of 4 MiB more in requests of 64 KiB"
+	exactly "maps of $((many[0] - few[0])) commands" $(($1 * (many[0] - few[0]))) $((many[1] - few[1]))
+}
+
 core t "mappings and faults" maps_and_faults
 t "a mapping that is refused" refused_maps
 core t "reads and writes" reads_and_writes
@@ -285,5 +336,7 @@ core t "events of a mapping" events_of_a_map
 t "events of a route" events_of_a_route
 ! can ring-buffers || t "events of a ring's buffer" events_of_a_ring
 core t "events of a dma-buf" events_of_a_dmabuf
+t "maps for DMA, generic pages" typed generic maps_of_a_request 1
+! can p2pdma || t "maps for DMA, p2pdma pages below a switch" typed p2pdma maps_of_a_request 0
 lt "events of a removal" events_of_a_removal
 t "unloaded while somebody listens" unloaded_while_traced
