@@ -2,11 +2,16 @@
 # shellcheck shell=bash
 # A write cache of the other guest as a block device of this one. Sourced by suites, from their directory.
 
+# Options of nbdkit for with_disk, and parameters beside the plugin's own.
+NBDKIT_OPTIONS=()
+NBDKIT_PARAMETERS=()
+
 # with_disk COMMAND... - /dev/nbd0 is there meanwhile, and to the end of the test unless without_disk takes it away.
 with_disk() {
 	local socket=$WORK/nbd.sock
 	modprobe nbd max_part=0
-	nbdkit -f -U "$socket" -P "$WORK/nbdkit.pid" donard-cache server="$LAB_PEER_ADDR" timeout=60 2>"$WORK/nbdkit.err" &
+	nbdkit -f -U "$socket" -P "$WORK/nbdkit.pid" "${NBDKIT_OPTIONS[@]}" donard-cache server="$LAB_PEER_ADDR" timeout=60 \
+		"${NBDKIT_PARAMETERS[@]}" 2>"$WORK/nbdkit.err" &
 	NBDKIT=$!
 	at_end "kill $NBDKIT 2>/dev/null; wait $NBDKIT"
 	within 20 test -e "$WORK/nbdkit.pid"
