@@ -170,8 +170,10 @@ static void send_pieces(struct dnd_cache_server *server, struct dnd_cache_read *
 			dnd_cache_session_fail(read->session, -ECONNRESET, "requests cannot be posted");
 			return;
 		}
-		if (!read->session->work_requests)
+		if (!read->session->work_requests) {
 			read->session->moved = dnd_now_seconds();
+			read->session->sending_ns = dnd_now_ns();
+		}
 		read->sent_bytes += read->pieces[read->posted++].length_bytes;
 		read->session->work_requests++;
 		read->work_requests++;

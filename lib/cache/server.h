@@ -68,6 +68,7 @@ struct dnd_cache_session {
 	struct dnd_cache_list unused, waiting, reads, flushes, answers;
 	uint32_t work_requests;			/* of reads, under way */
 	double moved;				/* when the first of them was posted, or the last one completed */
+	uint64_t sending_ns;			/* when the first of them was posted after none was under way */
 };
 
 /* Bytes of a read that are contiguous in the memory. */

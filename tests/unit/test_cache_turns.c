@@ -273,6 +273,26 @@ static void slow_reader_is_ended(void **state)
 	steps_are("WWF");
 }
 
+/* What the client asked for came late from the drive. */
+static void slow_drive_is_not_the_readers_fault(void **state)
+{
+	(void)state;
+	scene->server.options.timeout_ms = 1000;
+	drain_two();
+	scene->server.active_reads = 1;
+	written(BLOCK);
+	written(BLOCK);
+	flushed(0);
+	scene->clock_ns += 5000000000;
+	scene->other.sending_ns = scene->clock_ns;
+	scene->other.work_requests = 1;
+	dnd_cache_destage_step(&scene->server);
+	assert_int_equal(scene->other.ends, 0);
+	scene->clock_ns += 1000000001;
+	dnd_cache_destage_step(&scene->server);
+	assert_int_equal(scene->other.ends, -ETIMEDOUT);
+}
+
 /* The drive takes its time, and meanwhile only the writes of that plan wait. */
 static void others_go_on_while_the_drive_trims(void **state)
 {
@@ -302,7 +322,8 @@ int main(void)
 		TEST(former_connection_that_ends_holds_up_nobody),
 		TEST(trims_leave_places_for_writes), TEST(small_writes_leave_places_for_others),
 		TEST(reads_pass_a_request_that_waits), TEST(a_full_log_takes_nothing),
-		TEST(reads_hold_back_the_tail), TEST(slow_reader_is_ended), TEST(others_go_on_while_the_drive_trims),
+		TEST(reads_hold_back_the_tail), TEST(slow_reader_is_ended),
+		TEST(slow_drive_is_not_the_readers_fault), TEST(others_go_on_while_the_drive_trims),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
