@@ -118,6 +118,7 @@ static int lay_out(struct donard_context *ctx, const struct dnd_cache_geometry *
 {
 	uint64_t bytes = geometry->length_bytes, unit = dnd_max(geometry->block_bytes, DND_CACHE_PAGE_BYTES);
 	uint64_t per_record = RECORD_FOR_BYTES + sizeof(struct dnd_cache_record);
+	uint64_t least = dnd_max(LEAST_WINDOW_BYTES, DND_CACHE_WINDOW_REQUESTS * unit);
 
 	if (!can_be(geometry))
 		return dnd_fail(ctx, DND_E_BAD_OPTION, "no log can have %u windows and blocks of %u bytes: use one window "
@@ -135,12 +136,12 @@ static int lay_out(struct donard_context *ctx, const struct dnd_cache_geometry *
 				      super->records * sizeof(struct dnd_cache_record), unit);
 	if (super->data_at < bytes)
 		super->window_bytes = dnd_round_down((bytes - super->data_at) / geometry->windows, unit);
-	if (super->window_bytes < LEAST_WINDOW_BYTES)
+	if (super->window_bytes < least)
 		return dnd_fail_member(ctx, DND_E_NO_SPACE,
-				       DND_LEAST(NULL, bytes, super->data_at + (uint64_t)geometry->windows * LEAST_WINDOW_BYTES),
+				       DND_LEAST(NULL, bytes, super->data_at + geometry->windows * least),
 				       "%llu bytes of NVRAM are too little for a log with %u clients: "
-				       "each needs %u KiB, and the log another %llu bytes. Use more NVRAM, or fewer clients.",
-				       (unsigned long long)bytes, geometry->windows, LEAST_WINDOW_BYTES >> 10,
+				       "each needs %llu KiB, and the log another %llu bytes. Use more NVRAM, or fewer clients.",
+				       (unsigned long long)bytes, geometry->windows, (unsigned long long)least >> 10,
 				       (unsigned long long)super->data_at);
 	return 0;
 }

@@ -49,6 +49,8 @@ struct dnd_cache_log {
 	bool broken;		/* a barrier or a write failed: nothing is acknowledged any more */
 };
 
+#define DND_CACHE_WINDOW_REQUESTS	4	/* a window takes so many of the largest requests */
+
 struct dnd_cache_geometry {
 	uint64_t length_bytes;	/* of the NVRAM */
 	unsigned int windows;	/* how many clients there can be at once */

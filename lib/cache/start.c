@@ -284,7 +284,7 @@ static int size_requests(struct dnd_cache_server *server)
 {
 	const struct dnd_cache_super *super = &server->log.super;
 	uint64_t staging = server->nvram.store.length_bytes - super->length_bytes;
-	uint64_t request = dnd_min(staging / DND_CACHE_READS, super->window_bytes / 4);
+	uint64_t request = dnd_min(staging / DND_CACHE_READS, super->window_bytes / DND_CACHE_WINDOW_REQUESTS);
 
 	server->request_bytes_max = (uint32_t)dnd_round_down(dnd_min(request, REQUEST_BYTES_MAX),
 							     super->block_bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Logs that are refused, what refusals leave alone, and which records come back. */
 #include "cache_nvram.h"
+#include "says.h"
 
 /* Opens what lies there; it must be refused with this, and be as it was. */
 static void refused(struct nvram *nvram, int expected, const char *code, const char *text)
@@ -465,6 +466,11 @@ static void what_no_log_can_hold(void **state)
 	assert_int_equal(dnd_cache_format(nvram->ctx, &nvram->store, &none), -EINVAL);
 	odd.block_bytes = 520;
 	assert_int_equal(dnd_cache_format(nvram->ctx, &nvram->store, &odd), -EINVAL);
+	/* Its windows would hold fewer than four of the least requests, and no server could serve it. */
+	odd = (struct dnd_cache_geometry){ .length_bytes = 62 << 20, .windows = 256, .block_bytes = 64 << 10,
+					   .drive_bytes = 1 << 30, .drive_id = "" };
+	assert_int_equal(dnd_cache_format(nvram->ctx, &nvram->store, &odd), -ENOSPC);
+	assert_says(donard_error(nvram->ctx), "each needs 256 KiB");
 	assert_int_equal(nvram->writes, 0);
 	open_new(nvram);
 	assert_int_equal(dnd_cache_append(&nvram->log, &entry, &sequence), -EINVAL);
