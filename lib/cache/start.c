@@ -53,6 +53,17 @@ static uint64_t staging_bytes(uint64_t nvram_bytes, uint32_t block)
 	return DND_CACHE_READS * dnd_round_down(request, dnd_max(block, DND_CACHE_PAGE_BYTES));
 }
 
+static int no_staging(const struct dnd_cache_server *server)
+{
+	uint64_t bytes = server->nvram.store.length_bytes;
+	uint64_t least = (uint64_t)STAGING_PART * DND_CACHE_READS * dnd_max(server->drive.align_bytes, DND_CACHE_PAGE_BYTES);
+
+	return dnd_fail_member(server->ctx, DND_E_NO_SPACE, DND_LEAST("nvram", bytes, least),
+			       "%s: %llu bytes are too little for a cache of a drive with blocks of %u bytes, "
+			       "which needs %llu or more. Use more NVRAM.", dnd_memory_name(server->nvram.memory),
+			       (unsigned long long)bytes, server->drive.align_bytes, (unsigned long long)least);
+}
+
 static int read_first_block(struct dnd_cache_server *server, uint64_t at)
 {
 	struct donard_completion completion;
@@ -130,7 +141,7 @@ static int format(struct dnd_cache_server *server, const char *drive_id, enum dn
 		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, DND_AT("backing"),
 				       "%s: it has not one whole block. Make the file as large as the "
 				       "drive that clients are to see (fallocate -l SIZE).", drive->path);
-	rc = dnd_cache_check_geometry(server->ctx, &geometry);
+	rc = geometry.length_bytes < bytes ? dnd_cache_check_geometry(server->ctx, &geometry) : no_staging(server);
 	if (!rc)
 		rc = (found == DND_CACHE_FOUND_NOTHING ? prove_route_for_format : prove_route)(server, geometry.length_bytes);
 	return rc ? rc : dnd_cache_format(server->ctx, &server->nvram.store, &geometry);
