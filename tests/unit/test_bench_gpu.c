@@ -253,6 +253,32 @@ static void test_coarse_clock(void **state)
 	assert_true(fio_says(137) > 0.1369 && fio_says(137) < 0.1371);
 }
 
+static bool has_argument(const struct bench_command *command, const char *argument)
+{
+	for (size_t i = 0; i < command->argument_count; i++)
+		if (!strcmp(command->argv[i], argument))
+			return true;
+	return false;
+}
+
+/* What it writes is what its buffers held, as with donard: the CPU stores nothing into them for each request. */
+static void test_no_scramble(void **state)
+{
+	static const char *const names[] = { "fio", "fio-fixed", "fio-passthrough" };
+	const struct bench_piece piece = {
+		.drive = "/dev/nvme0n1", .region = "p2pmem0", .bytes = BLOCK, .block_bytes = BLOCK, .queue_depth = 1,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct bench_command command = { 0 };
+
+		assert_int_equal(bench_find_method(names[i])->prepare(&piece, -1, &command), 1);
+		assert_true(has_argument(&command, "--rw=write"));
+		assert_true(has_argument(&command, "--scramble_buffers=0"));
+	}
+}
+
 static int make_drive(void **state)
 {
 	int fd = mkstemp(drive);
@@ -274,6 +300,7 @@ int main(void)
 		cmocka_unit_test(test_short),
 		cmocka_unit_test(test_no_flush),
 		cmocka_unit_test(test_coarse_clock),
+		cmocka_unit_test(test_no_scramble),
 	};
 
 	return cmocka_run_group_tests_name("bench_gpu", tests, make_drive, remove_drive);
