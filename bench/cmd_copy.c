@@ -65,12 +65,24 @@ struct run {
 };
 
 /*
- * No more than there are blocks, so that a place for each lies in the thread's own range. The same at both sizes of a
- * point, so that what the memory of these places costs is start-up.
+ * Of the smaller size: as many as are in flight, or what is touched first at the larger size would not be start-up. Half of
+ * the larger size at most, so that the two differ.
+ */
+static uint64_t small_blocks(const struct bench *bench, const struct point *point)
+{
+	uint64_t blocks = bench->size_bytes / point->block_bytes;
+	uint64_t wanted = point->queue_depth < blocks / 2 ? point->queue_depth : blocks / 2;
+
+	return wanted > blocks / SMALL_PART ? wanted : blocks / SMALL_PART;
+}
+
+/*
+ * The same at both sizes of a point, so that what the memory of their places costs is start-up; and no more than there are
+ * blocks, so that a place for each lies in the thread's own range.
  */
 static uint32_t requests_in_flight(const struct bench *bench, const struct point *point)
 {
-	uint64_t blocks = bench->size_bytes / point->block_bytes;
+	uint64_t blocks = small_blocks(bench, point);
 
 	return blocks < point->queue_depth ? (uint32_t)blocks : point->queue_depth;
 }
@@ -196,6 +208,7 @@ static struct json_object *describe(const struct bench *bench, const struct poin
 	cli_add_text(sample, "region", bench->region);
 	cli_add_number(sample, "block_bytes", point->block_bytes);
 	cli_add_number(sample, "queue_depth", point->queue_depth);
+	cli_add_number(sample, "in_flight", requests_in_flight(bench, point));
 	cli_add_number(sample, "threads", point->threads);
 	cli_add_number(sample, "round", point->round);
 	cli_add_number(sample, "bytes", point->bytes * point->threads);
@@ -315,14 +328,6 @@ static int measure(const struct bench *bench, const struct point *point)
 
 /* ---- all of them ---- */
 
-static uint64_t small_size(const struct bench *bench, uint64_t block_bytes)
-{
-	uint64_t small = bench->size_bytes / SMALL_PART;
-
-	small -= small % block_bytes;
-	return small ? small : block_bytes;
-}
-
 static int every_method(const struct bench *bench, struct point *point)
 {
 	int rc = 0;
@@ -333,7 +338,7 @@ static int every_method(const struct bench *bench, struct point *point)
 			continue;
 		if (point->queue_depth > 1 && point->method->traits & BENCH_SINGLE)
 			continue;
-		point->bytes = small_size(bench, point->block_bytes);
+		point->bytes = small_blocks(bench, point) * point->block_bytes;
 		point->warms_up = !point->round;
 		if (point->warms_up)
 			rc = measure(bench, point);
@@ -349,6 +354,14 @@ static int every_method(const struct bench *bench, struct point *point)
 	return rc;
 }
 
+/* In one round for all. */
+static void say_fewer(const struct bench *bench, const struct point *point, const char *block)
+{
+	if (!point->round && requests_in_flight(bench, point) < point->queue_depth)
+		bench_say("blocks of %s, depth %u: no more than %u are in flight, as half of --size has no more blocks: use a "
+			  "larger --size", block, point->queue_depth, requests_in_flight(bench, point));
+}
+
 static int both_directions(const struct bench *bench, struct point *point)
 {
 	char block[32];
@@ -358,6 +371,7 @@ static int both_directions(const struct bench *bench, struct point *point)
 		  (unsigned long long)point->round + 1, (unsigned long long)bench->rounds,
 		  donard_format_size(block, sizeof(block), point->block_bytes), point->queue_depth,
 		  (unsigned long long)point->threads);
+	say_fewer(bench, point, block);
 	point->to_region = true;
 	rc = every_method(bench, point);
 	point->to_region = false;
@@ -621,7 +635,8 @@ static const struct cli_option options_table[] = {
 	{ "methods", "LIST", "donard, donard-bounce, donard-passthrough, queue, queue-registered, memcpy, dd, "
 	  "fio, fio-fixed, fio-passthrough; default: all but the passthroughs and queues" },
 	{ "write-to", "DRIVE", "also copy from the region to this drive, whose data is lost" },
-	{ "size", "SIZE", "how much each thread copies; default 64M. Each point is also measured at a quarter of it" },
+	{ "size", "SIZE", "how much each thread copies; default 64M. Each point is also measured at a quarter of it, or up "
+	  "to half, for as many blocks as are in flight" },
 	{ "block-sizes", "LIST", "default 1M" },
 	{ "queue-depths", "LIST", "default 16" },
 	{ "threads", "LIST", "how many copies run at the same time, each on its own range; default 1" },
@@ -649,7 +664,8 @@ static const struct cli_option queue_options[] = {
 	{ "methods", "LIST", "as of bench copy; default: queue, queue-registered, fio, fio-fixed; of a GPU queue, "
 	  "queue-registered, cufile, cufile-compat, gpu-memcpy" },
 	{ "write-to", "DRIVE", "also write from the region or GPU to this drive, whose data is lost" },
-	{ "size", "SIZE", "how much each thread moves; default 16M. Each point is also measured at a quarter of it" },
+	{ "size", "SIZE", "how much each thread moves; default 16M. Each point is also measured at a quarter of it, or up "
+	  "to half, for as many blocks as are in flight" },
 	{ "block-sizes", "LIST", "of one request; default 4K,64K,1M" },
 	{ "queue-depths", "LIST", "requests in flight; default 1,8,64" },
 	{ "threads", "LIST", "how many run at the same time, each on its own range; default 1" },

@@ -104,7 +104,7 @@ small-blocks)
 	;;
 large-blocks)
 	fill 256
-	both p2pmem0 --methods donard,fio --size 256M --block-sizes 256K,1M,4M,16M
+	both p2pmem0 --methods donard,fio --size 256M --block-sizes 256K,1M,4M
 	;;
 depths)
 	fill 256
@@ -113,7 +113,7 @@ depths)
 queues)
 	fill 256
 	[[ -z ${PAGE_TYPE-} ]] || donard-cli region set p2pmem0 --page-type "$PAGE_TYPE" >&2
-	requests 4K,4M 64K,32M 1M,128M
+	requests 4K,4M 64K,32M 1M,256M
 	;;
 gpu)
 	fill 64

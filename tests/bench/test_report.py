@@ -332,6 +332,13 @@ class Report(unittest.TestCase):
         self.assertEqual(made.read_text(encoding="utf-8"),
                          (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"))
 
+    def test_committed_depths(self):
+        """report: each committed point had as many requests in flight as the page says"""
+        for path in (ROOT / "docs" / "benchmarks" / "data").glob("*.json"):
+            for sample in json.loads(path.read_text(encoding="utf-8"))["samples"]:
+                if "in_flight" in sample:
+                    self.assertEqual(sample["in_flight"], sample["queue_depth"], f"{path.name}: {sample}")
+
 
 class Tables(unittest.TestCase):
     def check(self, kind: str, *regexes: str) -> None:

@@ -142,6 +142,26 @@ threads_side_by_side() {
 	within 5 region_is_free p2pmem0
 }
 
+# A quarter of this size has 32 blocks: at it fio would leave half of its buffers untouched, which are 2 MiB. The counts of a
+# size differ by some KiB from run to run.
+fio_touches_alike() {
+	bench queue "$LAB_ALPHA" p2pmem0 --write-to "$LAB_BETA" --size 8M --block-sizes 64K --queue-depths 64 --methods fio
+	holds "blocks of the smaller size for all in flight" '[.samples[] | [.direction, .bytes, .in_flight]] == [
+		["to-region", 4194304, 64], ["to-region", 8388608, 64],
+		["from-region", 4194304, 64], ["from-region", 8388608, 64]]'
+	holds "what its CPU touches of the region" ".samples | $(more .bar_cpu_bytes) |
+		length == 2 and all(.[]; .bytes == 4194304 and (.more | fabs) < 32768)"
+	within 5 region_is_free p2pmem0
+}
+
+# Half of the size has room for fewer than were asked for.
+fewer_in_flight() {
+	bench queue "$LAB_ALPHA" p2pmem0 --size 512K --block-sizes 64K --queue-depths 16 --methods queue --meter none
+	holds "samples" '[.samples[] | [.bytes, .queue_depth, .in_flight]] == [[262144, 16, 4], [524288, 16, 4]]'
+	matches "what is said" 'depth 16: no more than 4 are in flight' "$(cat "$WORK/err")"
+	within 5 region_is_free p2pmem0
+}
+
 # --- queue, with memory of a GPU ---
 
 with_gpu_region() {
@@ -453,6 +473,8 @@ else
 	t "copy, links" links_of_copy
 	t "copy, a link names the region" link_names_region
 	t "queue, threads side by side" threads_side_by_side
+	t "queue, fio touches the region alike" fio_touches_alike
+	t "queue, fewer in flight than asked for" fewer_in_flight
 	t "queue on a GPU, by each way" gpu_by_each_way
 	t "queue on a GPU, bad input" bad_gpu
 	t "table1 in one machine, payload" bar_keeps_its_bytes_out
