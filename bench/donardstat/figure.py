@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .text import MARK, decade, short, size
+from .text import decade, short, size
 
 # Okabe and Ito's palette: told apart by all kinds of eyes, and in grey.
 COLOURS = {
@@ -35,11 +35,11 @@ def colour(name: str) -> str:
 
 @dataclass(frozen=True)
 class Heading:
-    """The finding, what was measured, and whether the words for emulated results are needed."""
+    """The finding, what was measured, and what must be said of emulated results."""
 
     title: str
     subtitle: str
-    emulated: bool
+    mark: str
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ def begin(heading: Heading) -> Figure:
     figure = Figure(figsize=(WIDTH_IN, HEIGHT_IN), dpi=DPI, facecolor="white")
     figure.text(0.02, 0.94, heading.title, fontsize=18.5, color="#111111")
     figure.text(0.02, 0.893, heading.subtitle, fontsize=13, color=GREY)
-    if heading.emulated:
-        figure.text(0.02, 0.022, MARK, fontsize=12.5, color=RED)
+    if heading.mark:
+        figure.text(0.02, 0.022, heading.mark, fontsize=12.5, color=RED)
     return figure
 
 

@@ -13,9 +13,14 @@ from .results import (Point, Run, copies, directions, groups, in_direction, is_e
                       of_method, points, runs, usual_shape, without_levers)
 from .setup import Cost
 from .stats import Value
-from .text import direction_name, grouped, method_name, ratio, share, short, span, target_name
+from .text import direction_name, grouped, mark, method_name, ratio, share, short, span, target_name
 
 Results = Sequence[Run]
+
+
+def _mark(there: Results) -> str:
+    """Under a plot of these: only what the lab's meter counted is exact."""
+    return mark(run.data.get("meter") for run in there) if is_emulated(there) else ""
 
 
 # ---- what each method moves through DRAM ----
@@ -52,7 +57,7 @@ def dram_per_byte(results: Results) -> Figure | None:
                 share(point.dram) if point else "not measured") for name, point in there]))
     used = {key for point in found for _, key in _dram_parts(point)}
     heading = Heading(_dram_finding(found), f"NVMe drive and device memory; Linux {found[0].kernel}, blocks of 1 MiB, "
-                      "depth 16", is_emulated(runs(results, "copy-counts")))
+                      "depth 16", _mark(runs(results, "copy-counts")))
     return bars_figure(heading, panels, linear_axis([point.dram * 1.12 for point in found]),
                        "bytes of host DRAM touched per byte copied",
                        [(text, colour(key)) for key, text in (*PARTS, IN_ALL) if key in used])
@@ -86,7 +91,7 @@ def _by_block(results: Results, key: str, y_title: str, finding: Callable[[Seque
         return None
     return lines_figure(Heading(finding(found), "NVMe drive and device memory, peer to peer; Linux "
                                 f"{found[0].kernel}, depth 16, one thread",
-                                is_emulated(runs(results, "copy-sweep"))), panels)
+                                _mark(runs(results, "copy-sweep"))), panels)
 
 
 def _instructions_finding(found: Sequence[Point]) -> str:
@@ -170,7 +175,7 @@ def setting_up(results: Results) -> Figure | None:
         return None
     there = runs(results, "setup")
     return lines_figure(Heading(_setup_finding(costs), f"one region of device memory; Linux {there[0].data['kernel']}, "
-                                "median over rounds", is_emulated(there)), panels)
+                                "median over rounds", _mark(there)), panels)
 
 
 # ---- RDMA ----
@@ -203,14 +208,15 @@ def _latency_finding(figures: Sequence[rdma.Figure]) -> str:
 def latency(results: Results) -> Figure | None:
     figures = [figure for figure in rdma.figures(rdma.rdma_samples(results))
                if figure.method == "donard" and figure.latency["p50"] is not None]
-    emulated = is_emulated(runs(results, "table1"))
+    there = runs(results, "table1")
+    emulated = is_emulated(there)
     values = [value for figure in figures for _, value in _latencies(figure, figures, emulated)]
     if not values:
         return None
     panels = [_latency_panel(group, figures, value_axis(values), emulated)
               for group in groups(figures, lambda figure: (figure.fabric, figure.operation == "read"))]
     return lines_figure(Heading(_latency_finding(figures), f"donard-cli rdma, Linux {figures[0].kernel}, percentiles: "
-                                "medians over rounds", emulated), panels, label_room=0.13)
+                                "medians over rounds", _mark(there)), panels, label_room=0.13)
 
 
 def rdma_dram(results: Results) -> Figure | None:
@@ -227,7 +233,7 @@ def rdma_dram(results: Results) -> Figure | None:
         for figure in group]) for group in groups(shown, lambda figure: (figure.fabric, figure.operation == "read"))]
     heading = Heading(f"RDMA into device memory: {less} bytes of payload less through DRAM for each byte",
                       f"client and server in one machine, the client's buffer is DRAM; Linux {shown[0].kernel}",
-                      is_emulated(runs(results, "rdma-counts")))
+                      _mark(runs(results, "rdma-counts")))
     return bars_figure(heading, panels, Axis(0, 2.6, False, ((0, "0"), (1, "1"), (2, "2"))), "bytes per byte moved")
 
 
