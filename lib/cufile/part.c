@@ -171,9 +171,9 @@ static ssize_t write_span(struct cuf_engine *engine, const struct cuf_use *use, 
 	if (rc)
 		return -rc;
 	moved = cuf_engine_move(engine, true, use, span->start, stage->memory, 0, span->end - span->start);
-	if (moved > 0)
-		rc = settle(use, span, size_before);
-	return rc ? rc : of_span(span, moved);
+	/* Also of a write that failed: a queue splits it, and the part with the end may have been written. */
+	rc = settle(use, span, size_before);
+	return rc && moved > 0 ? rc : of_span(span, moved);
 }
 
 static int too_small(const struct cuf_stage *stage, const struct cuf_use *use)

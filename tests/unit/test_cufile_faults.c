@@ -15,6 +15,7 @@ static struct {
 	int open_rc, flush_rc, wait_rc;	/* -errno; wait_rc once */
 	bool bounces;		/* the file system stopped direct I/O */
 	int file_rc;		/* -errno of the file system, by whatever way it is read */
+	unsigned int spared;	/* requests of a queue that it leaves alone first */
 	unsigned int flushes, opens, polls, waits;
 	const void *foreign;	/* memory of a device begins there */
 	unsigned int align;	/* the blocks of the file system */
@@ -112,6 +113,8 @@ int __wrap_donard_queue_wait(struct donard_queue *queue, unsigned int least, int
 		for (int i = 0; i < rc && faults.bounces; i++)
 			completions[i].flags |= DONARD_COMPLETION_BOUNCED;
 		for (int i = 0; i < rc && faults.file_rc; i++) {
+			if (faults.spared && faults.spared--)
+				continue;
 			completions[i].result = faults.file_rc;
 			completions[i].error_code = "system";
 		}
@@ -224,6 +227,21 @@ static void test_file_system_fails(void **state)
 	}
 	/* Whoever reads by a stream has no errno. */
 	assert_says(scene, "d/file: reading 4096 bytes at 0 failed in compatibility mode: Bad message");
+}
+
+/* The part with the end of the file was written, and another was not. */
+static void test_failed_write_leaves_no_padding(void **state)
+{
+	struct scene *scene = scene_of(state);
+	struct stat st;
+
+	assert_int_equal(ftruncate(scene->fd, 0), 0);
+	faults.file_rc = -EIO;
+	faults.spared = 1;	/* the read of the block */
+	assert_int_equal(cuFileWrite(scene->handle, scene->host, 100, 0, 0), -1);
+	assert_int_equal(errno, EIO);
+	assert_int_equal(fstat(scene->fd, &st), 0);
+	assert_int_equal(st.st_size, 100);
 }
 
 /* As XFS may have them, and as small a stage as cufile.json allows. */
@@ -703,7 +721,7 @@ int main(void)
 		FAULT_TEST(test_durable),
 		FAULT_TEST(test_flush_fails),
 		FAULT_TEST(test_lost_request),
-		FAULT_TEST(test_file_system_fails),
+		FAULT_TEST(test_file_system_fails), FAULT_TEST(test_failed_write_leaves_no_padding),
 		FAULT_TEST(test_blocks_larger_than_the_stage),
 		FAULT_TEST(test_bounced_meanwhile),
 		FAULT_TEST(test_without_io_uring),
