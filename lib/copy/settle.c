@@ -155,7 +155,10 @@ int dnd_copy_check_name(struct dnd_copy *copy)
 
 int dnd_copy_settle_nothing(struct dnd_copy *copy)
 {
-	return copy->dst.is_memory ? 0 : settle_drive(copy);
+	if (!copy->dst.is_memory)
+		return settle_drive(copy);
+	judge_region(copy);
+	return 0;
 }
 
 int dnd_copy_settle_proof(struct dnd_copy *copy, int rc)

@@ -101,7 +101,8 @@ nothing_to_copy() {
 	at_end "umount /mnt/fs"
 	: >/mnt/fs/empty
 	exits 0 'nothing.*verified +yes' donard-cli copy /mnt/fs/empty p2pmem0 --verify
-	equal "verified" true "$(donard-cli copy /mnt/fs/empty p2pmem0 --verify --json | jq .verified)"
+	equal "what it says" 'true false p2pmem0 is volatile' "$(donard-cli copy /mnt/fs/empty p2pmem0 --verify --json |
+		jq -r '"\(.verified) \(.durable) \(.durable_reason)"')"
 }
 
 page_type_of_published_cmb() {
