@@ -139,7 +139,7 @@ database_over_a_cut() {
 
 # By nbdkit's filter, as docs/cache-disk.md has it: the disk is mounted all the time.
 database_in_a_pause() {
-	local NBDKIT_OPTIONS=(--filter=retry) NBDKIT_PARAMETERS=(retries=100 retry-delay=5 retry-exponential=no)
+	local NBDKIT_OPTIONS=(--filter=retry) NBDKIT_PARAMETERS=("retries=$((100 * PATIENCE))" retry-delay=5 retry-exponential=no)
 	RANDOM=$((SEED % 32768))
 	AT=()
 	cache_begins

@@ -296,7 +296,7 @@ hits() {
 	awk '/Hits:/ { sum += $2 } END { print sum + 0 }' "${@/%//hist}"
 }
 
-# commands_and_maps SIZE - of so many bytes read by a queue into memory that is registered, 64 KiB a request.
+# commands_and_maps SIZE FILE - of so many bytes read by a queue into memory that is registered, 64 KiB a request.
 commands_and_maps() {
 	local event
 	stop_counting
@@ -305,15 +305,15 @@ commands_and_maps() {
 	done
 	donard-cli bench queue "$LAB_ALPHA" p2pmem0 --methods queue-registered --size "$1" --block-sizes 64K --queue-depths 1 \
 		--meter none --json >"$WORK/json" 2>"$WORK/err" || fail "bench queue: $(cat "$WORK/err")"
-	echo "$(hits "$COMMANDS") $(hits "$MAPS"{0,1})"
+	echo "$(hits "$COMMANDS") $(hits "$MAPS"{0,1})" >"$2"
 }
 
 # maps_of_a_request COUNT - by the difference of two runs: what comes once does not show.
 maps_of_a_request() {
 	local -a few many
 	probe_maps
-	commands_and_maps 1M >"$WORK/few"
-	commands_and_maps 5M >"$WORK/many"
+	commands_and_maps 1M "$WORK/few"
+	commands_and_maps 5M "$WORK/many"
 	read -ra few <"$WORK/few"
 	read -ra many <"$WORK/many"
 	((many[0] - few[0] >= 64)) || fail "only $((many[0] - few[0])) commands of 4 MiB more in requests of 64 KiB"
