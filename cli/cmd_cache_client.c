@@ -34,6 +34,7 @@ struct client {
 	uint64_t block_bytes, depth;
 	uint64_t begun, done;		/* requests */
 	uint64_t begun_bytes, done_bytes;
+	uint64_t out_bytes;		/* of a get: that reached the destination */
 	uint64_t *lengths;		/* of the places */
 	bool *ready;			/* completed, and not taken out */
 	bool trims;
@@ -148,12 +149,12 @@ static const char text_of_transfer[] =
 static struct outcome result_of(struct client *client)
 {
 	double seconds = cli_now_seconds() - client->started;
+	uint64_t bytes = client->gets ? client->out_bytes : client->done_bytes;
 	const char *doubt = doubt_of(client);
 
 	donard_cache_info(client->cache, &client->info);
 	return (struct outcome){
-		.info = client->info, .bytes = client->done_bytes, .seconds = seconds,
-		.rate = seconds > 0 ? (double)client->done_bytes / seconds : 0,
+		.info = client->info, .bytes = bytes, .seconds = seconds, .rate = seconds > 0 ? (double)bytes / seconds : 0,
 		.done = client->writes ? "put      " : "got      ", .doubt = doubt, .durable = !doubt[0],
 	};
 }
@@ -176,12 +177,6 @@ static int stopped(struct client *client)
 				  "stopped; the server may trim the blocks all the same" : "stopped", build(client));
 }
 
-/* Of reading or writing the port, which has said why, but for a signal. */
-static int port_failed(struct client *client, int exit_code)
-{
-	return exit_code == EXIT_STOPPED ? stopped(client) : exit_code;
-}
-
 /* ---- completions ---- */
 
 static int take(struct client *client, const struct donard_completion *completion)
@@ -196,6 +191,20 @@ static int take(struct client *client, const struct donard_completion *completio
 	client->done_bytes += (uint64_t)completion->result;
 	client->heard = cli_now_seconds();
 	return 0;
+}
+
+/* Of reading or writing the port, which has said why, but for a signal.  What has been acknowledged meanwhile counts. */
+static int port_failed(struct client *client, int exit_code)
+{
+	struct donard_completion done[DEFAULT_DEPTH];
+	int count, rc = 0;
+
+	if (exit_code != EXIT_STOPPED)
+		return exit_code;
+	while (!rc && (count = donard_queue_poll(client->queue, done, DEFAULT_DEPTH)) > 0)
+		for (int i = 0; i < count && !rc; i++)
+			rc = take(client, &done[i]);
+	return rc ? rc : stopped(client);
 }
 
 static void describe_wait(const struct client *client, char *text, size_t text_bytes)
@@ -372,9 +381,12 @@ static int take_out(struct client *client)
 	if (!client->writes && client->port.bytes)
 		put = cli_port_write(client->cli, &client->port, at, client->port.bytes + memory_offset(client, client->done),
 				     client->lengths[place]);
+	if (put < 0)
+		return port_failed(client, (int)-put);
+	client->out_bytes += client->lengths[place];
 	client->ready[place] = false;
 	client->done++;
-	return put < 0 ? port_failed(client, (int)-put) : 0;
+	return 0;
 }
 
 static int move(struct client *client)

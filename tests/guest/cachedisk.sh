@@ -342,17 +342,23 @@ others_file() {
 }
 
 # A pipe that says nothing
+server_has_written() {
+	(($(labctl peer donard-cli cache status "$NVRAM" --json </dev/null | jq .written_bytes) == $1))
+}
+
 stopped_at_a_pipe() {
 	local status=0
 	serve
 	mkfifo "$WORK/pipe"
-	donard-cli cache put "$LAB_PEER_ADDR" - --json <>"$WORK/pipe" >"$WORK/put" 2>"$WORK/put.err" &
+	donard-cli cache put "$LAB_PEER_ADDR" - --block-size 64K --json <>"$WORK/pipe" >"$WORK/put" 2>"$WORK/put.err" &
 	CLIENT=$!
 	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
 	within "$SECONDS_TO_NOTICE" grep -q '^SigCgt:.*[2367abef]$' "/proc/$CLIENT/status"
+	head -c 65536 /dev/zero >"$WORK/pipe"
+	within "$SECONDS_TO_NOTICE" server_has_written 65536
 	kill -INT "$CLIENT"
 	put_ends 130
-	equal "what it says" 'canceled 0 false the command did not come to its end' \
+	equal "what it says" 'canceled 65536 false the command did not come to its end' \
 		"$(jq -r '"\(.error.code) \(.bytes) \(.durable) \(.durable_reason)"' "$WORK/put")"
 }
 
