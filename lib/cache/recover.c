@@ -46,7 +46,9 @@ static int read_super(struct donard_context *ctx, struct dnd_cache_store *store,
 	if (rc)
 		return rc;
 	if (found == DND_CACHE_FOUND_DAMAGED)
-		return damaged(ctx, "no copy of its superblock is whole");
+		return dnd_fail(ctx, DND_E_DAMAGED, "the log in the NVRAM is damaged: no copy of its superblock is whole. Nothing "
+				"was changed. Restore the NVRAM's contents, of the same moment as the drive's. Only if you have none, "
+				"overwrite it with zeros and format it then (FORMAT): that loses what was acknowledged and not destaged.");
 	if (found == DND_CACHE_FOUND_UNFINISHED)
 		return dnd_fail(ctx, DND_E_NOT_FORMATTED, "this NVRAM holds no write cache's log: formatting it was begun, and not "
 				"finished. Format it (FORMAT).");

@@ -171,12 +171,17 @@ static int may_format(struct dnd_cache_server *server, const struct dnd_cache_su
 	struct dnd_cache_log log;
 	uint64_t records;
 	char what[64];
+	int rc;
 
 	if (server->options.discard == super->identity && super->version == DND_CACHE_VERSION)
 		return 0;
 	if (super->version != DND_CACHE_VERSION)
 		return dnd_cache_open(server->ctx, &server->nvram.store, &log);
-	if (dnd_cache_open(server->ctx, &server->nvram.store, &log))
+	rc = dnd_cache_open(server->ctx, &server->nvram.store, &log);
+	/* All of it may be there again, once the region is as large as it was. */
+	if (rc && super->length_bytes > server->nvram.store.length_bytes)
+		return rc;
+	if (rc)
 		return has_records(server, super, "that is damaged");
 	records = log.next - log.tail;
 	dnd_cache_close(&log);
