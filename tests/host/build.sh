@@ -382,6 +382,24 @@ version_is_that_of_any_locale() {
 		diff -r "$LOGS/english" "$LOGS/turkish"
 }
 
+# What works stays where the module does not compile, also when much is done at once. No dkms is run, and no rule installed.
+dkms_source_waits_for_module() {
+	local dir=$LOGS/dkms-source make=(make -s -j8 -o install-rules -o needs-dkms "KDIR=$LOGS/dkms-source/kdir" DESTDIR=
+		"DKMS_DIR=$LOGS/dkms-source/there")
+	rm -rf "$dir"
+	fake_kdir "$dir/kdir"
+	mkdir "$dir/bin" "$dir/there"
+	echo works >"$dir/there/dkms.conf"
+	# shellcheck disable=SC2016  # for the shell inside
+	printf '#!/bin/sh\n[ "$1" = status ] || echo "$*" >>%s/asked\n' "$dir" >"$dir/bin/dkms"
+	chmod +x "$dir/bin/dkms"
+	printf 'modules:\n\t@sleep 1; echo "does not compile"; false\n' >"$dir/kdir/Makefile"
+	PATH=$dir/bin:$PATH says 2 'does not compile' "${make[@]}" install-dkms || return
+	printf 'there: %s\n' "$(cd "$dir" && find there* -type f)"
+	[[ $(cat "$dir/there/dkms.conf") == works && $(cd "$dir" && find there* -type f) == there/dkms.conf && ! -e $dir/asked ]] || return
+	"${make[@]}" dkms-source && [[ -s $dir/there/kernel/Kbuild ]]
+}
+
 # By the words of dkms.conf, which take each kernel of the guests, from what install-dkms copies and nothing else, for the
 # newest.
 dkms_builds() {
@@ -429,6 +447,7 @@ run_build() {
 	try "build: the group comes before the udev rule" group_comes_before_rule
 	try "build: one version" one_version
 	try "build: the same in another locale" version_is_that_of_any_locale
+	try "build: DKMS gets no source that does not compile" dkms_source_waits_for_module
 	! in_ring all || try "build: what DKMS gets is whole" dkms_builds
 }
 
