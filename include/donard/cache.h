@@ -91,7 +91,8 @@ typedef void (*donard_cache_event_fn)(void *user, const struct donard_cache_even
  * @low_percent: they go until the log is only this full; default half of @high_percent
  * @idle_ms: when nobody has written for this long, records go to the drive; default 500
  * @timeout_ms: how long a client may be silent, or hold up the others by what it reads, 100 to 3600000; default
- *	DONARD_RDMA_TIMEOUT_MS
+ *	DONARD_RDMA_TIMEOUT_MS.  Between connecting and its first message it may be silent for at least
+ *	DONARD_RDMA_FIRST_MESSAGE_MS
  * @port: 0 lets the kernel choose; DONARD_CACHE_PORT is what clients expect
  * @event_fn: called with each event; may be NULL
  * @stop_fn: asked whether to end; before the server ends, all records go to the drive; may be NULL

@@ -168,9 +168,9 @@ int donard_cache_info(const struct donard_cache *cache, struct donard_cache_info
  * lets go of the memory by itself: it sends nothing more of requests with it, which then end
  * with -ENODEV.  The queue's descriptor becomes readable, so that a program that only polls notices.
  *
- * Returns 0; -EAGAIN when the connection holds options.depth requests: take completions; -EINVAL for the
- * alignment; -ENXIO past the end of the drive or the memory; -EOPNOTSUPP for memory that the
- * device cannot register, or that the CPU cannot reach; -ENODEV when its region is going
+ * Returns 0; -EAGAIN when the connection holds options.depth requests, or 64 memories have requests in flight: take
+ * completions; -EINVAL for the alignment; -ENXIO past the end of the drive or the memory; what donard_cache_register()
+ * returns, at the first use of a memory; -EOPNOTSUPP for memory that the CPU cannot reach; -ENODEV when its region is going
  * away; -ECONNRESET, -EPERM, -ENOMEM.
  */
 int donard_cache_write(struct donard_cache *cache, uint64_t drive_offset,

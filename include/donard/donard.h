@@ -40,6 +40,7 @@
  *   ECONNREFUSED  nobody listens at the RDMA address, or the server refuses this client
  *   ECONNRESET  the RDMA peer, or the link to it, is gone
  *   EHOSTUNREACH  no peer-to-peer route between the two devices
+ *   EEXIST      the memory is a region already
  *   EFAULT      part of the program's buffer is not mapped, or the buffer is not plain memory
  *   EILSEQ      the log of a write cache is damaged
  *   EINTR       a signal ended the wait
@@ -58,13 +59,14 @@
  *   ENOTBLK     the path names nothing that lies on NVMe drives
  *   ENXIO       the range goes past the end
  *   EOPNOTSUPP  this machine, kernel or device cannot do it
- *   EPERM       the queue belongs to another thread or process, or a sandbox forbids a system call
+ *   EPERM       the queue belongs to another thread or process, a sandbox forbids a system call, or the kernel is locked down
  *   EPROTO      the RDMA peer is not donard, or is another version of it
  *   EPROTONOSUPPORT  the log of a write cache is of another version
  *   ERANGE      the number is too large
  *   EROFS       it is read-only, or was not opened for writing
  *   ESHUTDOWN   the RDMA server is ending, or its memory or drive is gone
  *   ETIMEDOUT   the RDMA peer was silent for longer than the time limit, or no name server answers
+ *   EUCLEAN     the kernel can offer that memory only after the next boot
  *   EXDEV       the GPU memory lies outside the part of the GPU's BAR that a region covers
  */
 #ifndef DONARD_H
@@ -438,6 +440,8 @@ void donard_region_list_free(struct donard_region_list *list);
  *	accepts each
  * @list: set to the list, which donard_region_list_free() frees
  *
+ * The record has all parts, as one of donard_region_list() has.
+ *
  * Returns 0; -ENODEV when there is no such region; -EINVAL when @name cannot name a region;
  * -EOPNOTSUPP without the module.
  */
@@ -484,6 +488,8 @@ struct donard_region_add {
  *
  * Returns N; -EBUSY when another driver owns the function, or somebody still holds the memory from before its device
  * vanished; -EACCES unless the caller is root;
+ * -EEXIST when that memory is a region already; -EPERM while the kernel is locked down;
+ * -EUCLEAN when the kernel can offer that memory only after the next boot;
  * -EHOSTUNREACH when no page type was named and none is safe; -EOPNOTSUPP without the module, and when the kernel or the
  * device cannot do it; -EINVAL, -E2BIG when @what describes no memory.
  */

@@ -20,7 +20,7 @@
  * installs a signal handler.
  *
  * Who holds memory of a region is told of the whole region, as the processes and importing devices that have some of it,
- * and not where theirs lies: donard_region_find() with DONARD_REGION_HOLDERS.  No call tells it of one memory.
+ * and not where theirs lies: donard_region_list_parts() with DONARD_REGION_HOLDERS.  No call tells it of one memory.
  */
 #ifndef DONARD_MEMORY_H
 #define DONARD_MEMORY_H

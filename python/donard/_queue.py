@@ -229,7 +229,8 @@ class Queue:
         return rc
 
     def poll(self) -> list[Completion]:
-        """Take the completions that are there; never waits."""
+        """Take the completions that are there, and wait for none. It may wait up to half a second after the connection to a
+        cache's server was lost, and by Linux AIO while it hands over requests for which there was no room."""
         while self._ask(lib.donard_queue_poll) == _BATCH:
             pass
         return self._hand_out()
