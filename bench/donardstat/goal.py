@@ -76,7 +76,7 @@ def _alone(lines: Sequence[Judged]) -> list[str]:
     fair = [line for line in alone if line.is_fair]
     missed = [line for line in alone if line.missed_by and not line.is_fair]
     slept = sum((line.more_switches or 0) > 0 for line in missed)
-    return ["", "At depth 1 the ratios are fair only where both programs slept equally often: within "
+    return ["- At depth 1 the ratios are fair only where both programs slept equally often: within "
                 f"{ALIKE} switches of a request that is so in {len(fair)} of {len(alone)} lines, of which "
                 f"{sum(line.missed_by > 0 for line in fair)} miss the goal. Other lines that miss it: {len(missed)}; in {slept} of them "
                 "the queue slept more often than fio."]
