@@ -146,7 +146,7 @@ bool dnd_cclient_memories_look(struct donard_cache *cache)
 	if (!count || poll(fds, count, 0) <= 0)
 		return false;
 	for (unsigned int i = 0; i < count; i++) {
-		if (!(fds[i].revents & (POLLPRI | POLLERR | POLLHUP)))
+		if (!fds[i].revents || !dnd_region_called_back(&watched[i]->memory->region))
 			continue;
 		watched[i]->leaving = found = true;
 		watch(cache, watched[i]->memory, false);	/* it stays readable to its end */
