@@ -18,6 +18,11 @@ int fake_setup(void **state);
 int fake_teardown(void **state);
 /* Skips the test where @path is neither on ext4 nor on xfs: that is asked of the kernel, not of what is tested. */
 void needs_supported_file_system(const char *path);
+/*
+ * The programs of FLUSHED_TESTS (mk/unit.mk) believe that fsync() on the file system of this machine reaches the drive: where
+ * packages are built, there may be no /sys and no /proc/fs to tell it.
+ */
+
 /* Paths are below the root; missing folders are made. */
 void fake_folder(struct fake *fake, const char *path);
 void fake_file(struct fake *fake, const char *path, const char *value);

@@ -8,13 +8,15 @@
 
 #include "unit.h"
 #include "donard/rdma.h"
+#include "fake_sysfs.h"
 #include "rdma/listen.h"
 #include "says.h"
 
 #define PORT	7077
 
 static struct {
-	struct donard_context *ctx;
+	struct fake *fake;
+	struct donard_context *ctx;	/* its own */
 	struct rdma_event_channel events;
 	struct rdma_cm_id ids[2];
 	unsigned int id_count;
@@ -121,17 +123,18 @@ int ibv_query_port(struct ibv_context *verbs, uint8_t port, struct _compat_ibv_p
 
 static int setup(void **state)
 {
-	(void)state;
 	memset(&scene, 0, sizeof(scene));
-	return donard_open(&scene.ctx, NULL);
+	if (fake_setup(state))
+		return -1;
+	scene.fake = *state;
+	scene.ctx = scene.fake->ctx;
+	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	assert_int_equal(scene.id_count, 0);
-	donard_close(scene.ctx);
-	return 0;
+	return fake_teardown(state);
 }
 
 static int listens(const char *host)
@@ -188,6 +191,10 @@ static void address_of_no_device(void **state)
 	scene.bind_error = scene.any_port_error = EADDRNOTAVAIL;
 	assert_int_equal(listens("192.0.2.1"), -EOPNOTSUPP);
 	assert_string_equal(donard_error_code(scene.ctx), "no-rdma-device");
+	assert_says(donard_error(scene.ctx), "192.0.2.1: this machine has no RDMA device");
+	fake_file(scene.fake, "class/infiniband/rxe0/node_desc", "soft");
+	assert_int_equal(listens("192.0.2.1"), -EOPNOTSUPP);
+	assert_says(donard_error(scene.ctx), "has the RDMA device rxe0, and no node of it is in /dev/infiniband");
 }
 
 static void assert_not_active(enum ibv_port_state first, enum ibv_port_state second, const char *port, const char *remedy)
