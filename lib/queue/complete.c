@@ -11,7 +11,7 @@ DND_PUBLIC int donard_queue_submit(struct donard_queue *queue)
 
 	if (rc)
 		return rc;
-	dnd_queue_look_after(queue);
+	dnd_queue_end_batch(queue);
 	rc = dnd_ring_enter(&queue->ring, 0);
 	return rc ? dnd_queue_ring_failed(queue, rc) : 0;
 }
@@ -63,11 +63,13 @@ DND_PUBLIC int donard_queue_poll(struct donard_queue *queue, struct donard_compl
 	if (rc)
 		return rc;
 	forget_texts(queue);
-	if (queue->epoll_fd >= 0)	/* a region may have woken the caller: look at all regions now */
+	if (queue->epoll_fd >= 0) {	/* a region may have woken the caller: look at all regions now */
 		queue->looked_seconds = 0;
+		queue->batch_begun = false;
+	}
 	dnd_queue_forget_event(queue);
 	dnd_queue_reap(queue);
-	dnd_queue_look_after(queue);
+	dnd_queue_end_batch(queue);
 	if (queue->sources)
 		dnd_sources_work(queue);
 	count = take(queue, completions, most);
@@ -116,7 +118,7 @@ DND_PUBLIC int donard_queue_wait(struct donard_queue *queue, unsigned int least,
 				       "the call is to wait for %u completions, and has room "
 				       "for %u.", least, most);
 	forget_texts(queue);
-	dnd_queue_look_after(queue);
+	dnd_queue_end_batch(queue);
 	rc = queue->sources ? dnd_sources_await(queue, least, timeout_ns) : await(queue, least, timeout_ns);
 	if (rc && rc != -ETIME && rc != -EINTR)
 		return dnd_queue_ring_failed(queue, rc);

@@ -154,6 +154,7 @@ struct donard_queue {
 	struct dnd_queue_source *sources;	/* nearly always NULL */
 	struct donard_queue_info info;
 	double looked_seconds;
+	bool batch_begun;		/* a request came since the last submit, wait or poll */
 	int epoll_fd, event_fd;		/* -1: nobody asked */
 };
 
@@ -177,6 +178,12 @@ struct dnd_queue_registration *dnd_queue_registration_find(struct donard_queue *
 							   const struct donard_memory *memory);
 /* Checks now and then, and lets go of memory whose region is being removed. */
 void dnd_queue_look_after(struct donard_queue *queue);
+/*
+ * Each batch of requests is looked after once: at its first request, since the program may have slept for long before it, or
+ * at the end of a batch that had none.
+ */
+void dnd_queue_begin_batch(struct donard_queue *queue);
+void dnd_queue_end_batch(struct donard_queue *queue);
 void dnd_queue_unregister_all(struct donard_queue *queue);
 
 /* attach.c: is the memory one that a drive's driver may import, and that no drive reaches otherwise? */

@@ -141,6 +141,20 @@ void dnd_queue_look_after(struct donard_queue *queue)
 	dnd_queue_detach_given_up(queue);
 }
 
+void dnd_queue_begin_batch(struct donard_queue *queue)
+{
+	if (queue->batch_begun)
+		return;
+	queue->batch_begun = true;
+	dnd_queue_look_after(queue);
+}
+
+void dnd_queue_end_batch(struct donard_queue *queue)
+{
+	dnd_queue_begin_batch(queue);
+	queue->batch_begun = false;
+}
+
 void dnd_queue_unregister_all(struct donard_queue *queue)
 {
 	for (size_t i = 0; i < queue->registration_count; i++)

@@ -194,6 +194,7 @@ static int add(struct donard_queue *queue, const struct dnd_queue_request *asked
 		return dnd_fail(queue->ctx, DND_E_QUEUE_FULL, "the queue holds %u requests, as many as it was "
 				"opened for. Take completions first, or open it with a larger depth.",
 				queue->options.depth);
+	dnd_queue_begin_batch(queue);
 	queue->idle = request->next;
 	*request = *asked;
 	dnd_handle_get(&request->file->handle);
@@ -202,6 +203,7 @@ static int add(struct donard_queue *queue, const struct dnd_queue_request *asked
 	rc = begin(queue, request);
 	if (rc) {
 		dnd_queue_request_recycle(queue, request);
+		queue->batch_begun = false;	/* nothing may come to be submitted */
 		return rc;
 	}
 	if (request->registration)

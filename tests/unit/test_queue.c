@@ -18,6 +18,24 @@
 #include "queue_scene.h"
 #include "says.h"
 
+static double played_seconds;		/* 0: the clock's */
+static unsigned int asks;
+
+double __real_dnd_now_seconds(void);
+double __wrap_dnd_now_seconds(void);
+double __wrap_dnd_now_seconds(void)
+{
+	return played_seconds ? played_seconds : __real_dnd_now_seconds();
+}
+
+int __real_dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive);
+int __wrap_dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive);
+int __wrap_dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive)
+{
+	asks++;
+	return __real_dnd_drive_ask_again(ctx, drive);
+}
+
 /* 1 MiB in eight commands of 128 KiB is one request with one completion. */
 static void one_long_request(void **state)
 {
@@ -104,6 +122,31 @@ static void flush_says_what_it_is_worth(void **state)
 	assert_int_equal(donard_file_info(unflushed, &info), 0);
 	assert_non_null(strstr(info.not_flushed, "nvme7n1 has a volatile write cache"));
 	donard_file_close(unflushed);
+}
+
+/* Not only the batch after that one: the file may have changed while the program slept. */
+static void asks_again_after_a_sleep(void **state)
+{
+	struct scene *scene = scene_of(state, 8, 0);
+
+	assert_int_equal(reads(scene, 0, 0, 65536, 1), 0);
+	assert_int_equal(waits(scene, 1), 1);
+	played_seconds = __real_dnd_now_seconds() + 60;
+	scene->queue->latest->route.route = DONARD_ROUTE_SWITCH;
+	assert_int_equal(reads(scene, 0, 0, 65536, 1), 0);
+	assert_int_equal(waits(scene, 1), 1);
+	asks = 0;
+	assert_int_equal(reads(scene, 0, 0, 65536, 1), 0);
+	assert_int_equal(waits(scene, 1), 1);
+	assert_int_equal(asks, 0);
+	assert_int_equal(reads(scene, 0, 0, 0, 1), -EINVAL);	/* begins no batch */
+	played_seconds += 3600;
+	assert_int_equal(reads(scene, 0, 0, 65536, 1), 0);
+	assert_int_equal(asks, 1);
+	assert_int_equal(reads(scene, 65536, 65536, 65536, 2), 0);
+	assert_int_equal(waits(scene, 2), 2);
+	assert_int_equal(asks, 1);
+	played_seconds = 0;
 }
 
 static void ends_with_the_file(void **state)
@@ -684,7 +727,7 @@ int main(void)
 		test(one_long_request),
 		test(many_each_once),
 		test(writes_and_grows),
-		test(flush_says_what_it_is_worth), test(ends_with_the_file),
+		test(flush_says_what_it_is_worth), test(ends_with_the_file), test(asks_again_after_a_sleep),
 		test(goes_on_when_polled),
 		test(unaligned),
 		test(refuses),
