@@ -442,6 +442,7 @@ log_is_truncated() {
 	gpu_region --length 32M
 	refuses 1 damaged --volatile-ok
 	matches "message" 'a part of the log is missing.*Give it all' "$(cat "$WORK/refused")"
+	refuses 1 damaged --volatile-ok --format
 	gpu_region --length 64M
 	serve --volatile-ok --no-cleaner --high 90
 	says 'equal 65536' read 0 65536 1
