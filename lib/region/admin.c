@@ -67,12 +67,14 @@ static int fill_types(struct donard_context *ctx, const struct donard_region_add
 
 static int check_aligned(struct donard_context *ctx, const char *bdf, const char *member, const char *what, uint64_t bytes)
 {
-	if (bytes % REGION_ALIGN_BYTES == 0)
+	uint64_t below = bytes - bytes % REGION_ALIGN_BYTES;
+
+	if (below == bytes)
 		return 0;
 	return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_MULTIPLE(member, bytes, REGION_ALIGN_BYTES),
 			       "%s: the %s, %llu, is not a multiple of 2 MiB, which struct pages of "
 			       "devices need. Use one, such as %llu.", bdf, what, (unsigned long long)bytes,
-			       (unsigned long long)(bytes / REGION_ALIGN_BYTES + 1) * REGION_ALIGN_BYTES);
+			       (unsigned long long)(below ? below : REGION_ALIGN_BYTES));
 }
 
 static int fill_place(struct donard_context *ctx, const struct donard_region_add *what,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "region/names.h"
@@ -26,7 +27,7 @@ static int has_offset(struct donard_context *ctx, const char *text)
 static int no_gpu_name(struct donard_context *ctx, const char *text)
 {
 	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: no GPU is named like this; they look like gpu:0, by CUDA's "
-			"numbers, or gpu:0000:03:00.0. For a file of that name write ./%s.", text, text);
+			"numbers, or gpu:0000:03:00.0. A file of that name is written ./%s.", text, text);
 }
 
 /* A GPU is named by CUDA's number, or by its PCI address, for which only CUDA knows the number. */
@@ -65,21 +66,30 @@ static bool split_region(const char *text, struct dnd_spec *spec, bool *offset)
 	return dnd_region_number(spec->region) >= 0;
 }
 
+/* The part behind "/dev/", or NULL. */
+static const char *below_dev(const struct donard_context *ctx, const char *text)
+{
+	size_t root = strlen(ctx->dev_root);
+
+	return strncmp(text, ctx->dev_root, root) || text[root] != '/' ? NULL : text + root + 1;
+}
+
+static bool is_link(const char *name)
+{
+	return name && !strncmp(name, LINKS, strlen(LINKS));
+}
+
 /*
  * The part behind "/dev/", or else the text itself.  For a link below /dev/p2pmem, where only root makes some, what it leads
  * to; a link's own name may have a "+" in it.
  */
 static const char *node_name(const struct donard_context *ctx, const char *text, char leads_to[PATH_MAX])
 {
-	size_t root = strlen(ctx->dev_root);
-	const char *name = text + root + 1, *slash;
-	ssize_t length;
+	const char *name = below_dev(ctx, text), *slash;
+	ssize_t length = is_link(name) ? readlink(text, leads_to, PATH_MAX - 1) : -1;
 
-	if (strncmp(text, ctx->dev_root, root) || text[root] != '/')
-		return text;
-	length = strncmp(name, LINKS, strlen(LINKS)) ? -1 : readlink(text, leads_to, PATH_MAX - 1);
 	if (length < 0)
-		return name;
+		return name ? name : text;
 	leads_to[length] = '\0';
 	slash = strrchr(leads_to, '/');
 	return slash ? slash + 1 : leads_to;
@@ -88,11 +98,12 @@ static const char *node_name(const struct donard_context *ctx, const char *text,
 int dnd_spec_check_path(struct donard_context *ctx, const struct dnd_spec *spec)
 {
 	char node[PATH_MAX];
+	struct stat st;
 
 	if (spec->is_region || spec->is_gpu || strchr(spec->path, '/'))
 		return 0;
 	snprintf(node, sizeof(node), "%s/%s", ctx->dev_root, spec->path);
-	if (!access(node, F_OK))
+	if (!stat(node, &st) && S_ISBLK(st.st_mode))
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: there is no such region. For the device write %s.",
 				spec->path, node);
 	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: there is no such region; they look like p2pmem0. "
@@ -123,7 +134,11 @@ int dnd_region_name(struct donard_context *ctx, const char *text, char name[P2PM
 	char leads_to[PATH_MAX];
 	bool offset;
 
-	if (!split_region(node_name(ctx, text, leads_to), &spec, &offset))
+	bool known = split_region(node_name(ctx, text, leads_to), &spec, &offset);
+
+	if (!known && is_link(below_dev(ctx, text)))
+		return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: no region has this link", text);
+	if (!known)
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: not a region; they look like p2pmem0, and "
 				"donard_region_list() shows what exists.", text[0] ? text : "(empty)");
 	if (offset)

@@ -51,7 +51,7 @@ static void gpus(void **state)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		assert_int_equal(dnd_spec_parse(fake->ctx, words[i], &spec), -EINVAL);
 		assert_string_equal(donard_error_code(fake->ctx), "bad-name");
-		snprintf(remedy, sizeof(remedy), "write ./%s.", words[i]);
+		snprintf(remedy, sizeof(remedy), "written ./%s.", words[i]);
 		assert_non_null(strstr(donard_error(fake->ctx), remedy));
 	}
 	assert_int_equal(dnd_spec_parse(fake->ctx, "gpu:0+64M", &spec), -EINVAL);
@@ -72,7 +72,7 @@ static void assert_path(struct fake *fake, const char *text)
 static void words_that_are_nearly_regions(void **state)
 {
 	static const char *const words[] = { "p2pmem", "p2pmemX", "p2pmem0x", "p2pmem00",
-					     "p2pmem0x+64M", "p2pmem.img", "pmem0", "image" };
+					     "p2pmem0x+64M", "p2pmem.img", "pmem0", "image", "class", "." };
 	struct fake *fake = *state;
 	struct dnd_spec spec;
 	char remedy[64];
@@ -97,6 +97,9 @@ static void whole_regions(void **state)
 
 	assert_int_equal(dnd_region_name(fake->ctx, "p2pmem7", name), 0);
 	assert_string_equal(name, "p2pmem7");
+	snprintf(path, sizeof(path), "%s/p2pmem/by-name/none", fake->root);
+	assert_int_equal(dnd_region_name(fake->ctx, path, name), -ENODEV);
+	assert_string_equal(donard_error_code(fake->ctx), "no-such-region");
 	snprintf(path, sizeof(path), "%s/p2pmem12", fake->root);
 	assert_int_equal(dnd_region_name(fake->ctx, path, name), 0);
 	assert_string_equal(name, "p2pmem12");
