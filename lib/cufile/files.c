@@ -212,6 +212,9 @@ static int try_direct(struct donard_context *ctx, struct cuf_file *file, int fd)
 			strerror(-rc));
 	if (rc)
 		return rc == -EINVAL ? -EOPNOTSUPP : rc;
+	/* Before it is looked at.  The engines' own claims end with their threads. */
+	if (!file->is_regular && file->writable)
+		cuf_inode_claim(file->lock, fd);
 	rc = ask_donard(ctx, file);
 	return rc && lacks_descriptors(fd) ? -EMFILE : rc;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See inodes.h. */
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,12 +13,13 @@ struct cuf_inode {
 	struct cuf_inode *next, **link;
 	uint64_t device, inode;
 	unsigned int users;
+	int claim;			/* a descriptor with O_EXCL, or -1 */
 	pthread_mutex_t lock;		/* of what follows */
 	pthread_cond_t unlocked;	/* signalled when a range is unlocked */
 	struct cuf_range *ranges;	/* held or waited for; the newest first, so that nobody waits for whoever comes later */
 };
 
-static struct cuf_inode *inodes;	/* under CUF_LOCK_INODES, as are their users */
+static struct cuf_inode *inodes;	/* under CUF_LOCK_INODES, as are their users and claims */
 
 static void begin(struct cuf_inode *inode)
 {
@@ -40,6 +43,7 @@ static struct cuf_inode *add(uint64_t device, uint64_t number)
 		return NULL;
 	inode->device = device;
 	inode->inode = number;
+	inode->claim = -1;
 	begin(inode);
 	inode->next = inodes;
 	inode->link = &inodes;
@@ -65,6 +69,17 @@ struct cuf_inode *cuf_inode_get(uint64_t device, uint64_t number)
 	return inode;
 }
 
+void cuf_inode_claim(struct cuf_inode *inode, int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	cuf_lock(CUF_LOCK_INODES);
+	if (inode->claim < 0)
+		inode->claim = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+	cuf_unlock(CUF_LOCK_INODES);
+}
+
 void cuf_inode_put(struct cuf_inode *inode)
 {
 	if (!inode)
@@ -76,6 +91,8 @@ void cuf_inode_put(struct cuf_inode *inode)
 			inode->next->link = inode->link;
 		pthread_cond_destroy(&inode->unlocked);
 		pthread_mutex_destroy(&inode->lock);
+		if (inode->claim >= 0)
+			close(inode->claim);
 		free(inode);
 	}
 	cuf_unlock(CUF_LOCK_INODES);

@@ -17,6 +17,11 @@ struct cuf_inode;
 /* Returns the same lock for the same numbers until all callers have put it; NULL: no memory. */
 struct cuf_inode *cuf_inode_get(uint64_t device, uint64_t inode);
 void cuf_inode_put(struct cuf_inode *inode);
+/*
+ * Keeps the drive that @fd has open from being mounted, until all callers have put the lock; unless somebody has it already, as
+ * by O_EXCL: then the next call tries again.
+ */
+void cuf_inode_claim(struct cuf_inode *inode, int fd);
 
 /*
  * A range of a file, from @start up to, not including, @end.  UINT64_MAX as @end means to the end of the file, however long

@@ -65,6 +65,14 @@ mounted_drive() {
 	matches "the log" 'it is not known whether it is mounted' "$(cat "$WORK/cufile.log")"
 }
 
+# Also where it is allowed, or forced, to go through DRAM.
+registered_drive() {
+	local settings
+	for settings in '{}' "$ALLOWED" "$FORCED"; do
+		must "$settings" cufile_sample claim "$LAB_ALPHA"
+	done
+}
+
 # Compatibility mode is all that there is for it, where nobody uses it, and no way to write below a file system.
 mounted_loop_device() {
 	local loop
@@ -188,6 +196,7 @@ packaged "on device-mapper" on_dm
 packaged "without io_uring" without_uring
 packaged "with other settings" with_settings
 packaged "a mounted drive" mounted_drive
+packaged "a registered drive cannot be mounted" registered_drive
 packaged "a mounted loop device" mounted_loop_device
 packaged "forced on a drive" forced_on_a_drive
 packaged "what is denied" denied

@@ -11,6 +11,7 @@
  *	cufile_sample gpu-compat FILE	the same, where it is allowed
  *	cufile_sample gpu-refused FILE	the same without leave, where it has no region
  *	cufile_sample theirs FILE	as gpu-compat, where the library is NVIDIA's: what differs is told
+ *	cufile_sample claim DRIVE	what is registered for writing cannot be mounted
  *	cufile_sample foreign FILE	memory of a device that is not CUDA's: a mapping of p2pmem0
  *	cufile_sample foreign-compat FILE	the same, where it is allowed
  */
@@ -520,6 +521,40 @@ static void refused_gpu(const char *path)
 	free(before);
 }
 
+/* Asked as mount() asks. */
+static int may_be_mounted(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_EXCL);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* From the first registration to the last deregistration, whoever reads or writes it meanwhile, or does not. */
+static void claim(const char *path)
+{
+	CUfileDescr_t descriptors[2];
+	CUfileHandle_t handles[2];
+
+	for (int i = 0; i < 2; i++) {
+		descriptors[i] = (CUfileDescr_t){ .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD, .handle.fd = open(path, O_RDWR | O_DIRECT) };
+		CHECK(may_be_mounted(path), !i);
+		CHECK(cuFileHandleRegister(&handles[i], &descriptors[i]).err, CU_FILE_SUCCESS);
+		CHECK(may_be_mounted(path), 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		cuFileHandleDeregister(handles[i]);
+		close(descriptors[i].handle.fd);
+		CHECK(may_be_mounted(path), i);
+	}
+	CHECK(cuFileHandleRegister(&handles[0], &(CUfileDescr_t){ .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD,
+								   .handle.fd = open(path, O_RDWR | O_DIRECT) }).err, CU_FILE_SUCCESS);
+	CHECK(may_be_mounted(path), 0);
+	CHECK(cuFileDriverClose().err, CU_FILE_SUCCESS);
+	CHECK(may_be_mounted(path), 1);
+}
+
 /* No byte goes to another device as if it were the host's memory; where that is allowed the CPU moves it, and that is counted. */
 static void foreign(const char *path, int compat)
 {
@@ -555,6 +590,8 @@ int main(int argc, char **argv)
 		refused(argv[2]);
 	else if (!strcmp(argv[1], "gpu-refused"))
 		refused_gpu(argv[2]);
+	else if (!strcmp(argv[1], "claim"))
+		claim(argv[2]);
 	else if (!strncmp(argv[1], "foreign", 7))
 		foreign(argv[2], !!strstr(argv[1], "compat"));
 	else
