@@ -49,7 +49,7 @@ $(CACHE_LOG_TESTS): $(BUILD)/tests/unit/cache_nvram.o
 # Calls that fail when a test says so.
 $(BUILD)/tests/unit/test_gpu: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dlopen dlsym dlerror dlclose)
 $(BUILD)/tests/unit/test_cufile_cuda: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,dl_iterate_phdr dlopen dlsym)
-$(BUILD)/tests/unit/test_cufile_faults: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,ftruncate pread pwrite \
+$(BUILD)/tests/unit/test_cufile_faults: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,ftruncate pread pthread_create pwrite \
 	donard_file_info donard_memory_from_host $(addprefix donard_queue_,open flush poll wait write))
 
 CACHE_SERVER_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_order test_cache_turns)

@@ -3,9 +3,11 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cufile/codes.h"
 #include "cufile/locks.h"
+#include "cufile/log.h"
 #include "cufile/pool.h"
 #include "cufile/settings.h"
 
@@ -65,14 +67,17 @@ static void *work(void *pool_)
 }
 
 /* The thread blocks all signals, which are for the program's threads. */
-static void start(struct pool *pool)
+static int start(struct pool *pool)
 {
 	sigset_t all, before;
+	int failure;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pool->count += !pthread_create(&pool->threads[pool->count], NULL, work, pool);
+	failure = pthread_create(&pool->threads[pool->count], NULL, work, pool);
+	pool->count += !failure;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return failure;
 }
 
 /* The child has none of these threads, and their jobs are the parent's. */
@@ -90,12 +95,12 @@ int cuf_pool_add(enum cuf_pool which, struct cuf_job *job)
 {
 	struct pool *pool = &pools[which];
 	size_t most = cuf_size(CUF_SIZE_THREADS);
-	int rc = 0;
+	int rc = 0, failure = 0;
 
 	most = most ? most : 1;
 	cuf_lock(CUF_LOCK_POOL);
 	if (!ending && pool->waiting >= pool->idle && pool->count < (most < THREADS_MAX ? most : THREADS_MAX))
-		start(pool);
+		failure = start(pool);
 	if (ending || !pool->count)
 		rc = CUF_INTERNAL_ERROR;
 	if (!rc) {
@@ -106,6 +111,9 @@ int cuf_pool_add(enum cuf_pool which, struct cuf_job *job)
 		pthread_cond_signal(&pool->more);
 	}
 	cuf_unlock(CUF_LOCK_POOL);
+	if (rc && failure)
+		cuf_log(CUF_LOG_ERROR, "no thread can be started for batches and streams (%s): raise the limit of tasks "
+			"(ulimit -u, or TasksMax= of a unit)", strerror(failure));
 	return rc;
 }
 

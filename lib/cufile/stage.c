@@ -5,6 +5,7 @@
  * host stay on the host, for which the context is NULL.  Only in compatibility mode the
  * bytes of a GPU go through memory of the host, which stays ours when the context ends.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -208,8 +209,11 @@ static int allocate_on_host(struct cuf_stage *stage)
 {
 	stage->address = mmap(NULL, stage->bytes, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (stage->address == MAP_FAILED)
+	if (stage->address == MAP_FAILED) {
+		cuf_log(CUF_LOG_ERROR, "%llu bytes for staging cannot be mapped (%s): lower properties.per_buffer_cache_size_kb, or "
+			"raise the limit of memory (ulimit -v)", (unsigned long long)stage->bytes, strerror(errno));
 		return CUF_INTERNAL_ERROR;
+	}
 	if (stage->context)
 		lock_for_context(stage);
 	return 0;

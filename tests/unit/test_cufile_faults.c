@@ -13,6 +13,7 @@
 
 static struct {
 	int open_rc, flush_rc, wait_rc;	/* -errno; wait_rc once */
+	int thread_error;	/* errno of the library's own threads */
 	bool bounces;		/* the file system stopped direct I/O */
 	int file_rc;		/* -errno of the file system, by whatever way it is read */
 	unsigned int spared;	/* requests of a queue that it leaves alone first */
@@ -66,6 +67,15 @@ int __wrap_donard_queue_flush(struct donard_queue *queue, struct donard_file *fi
 {
 	__atomic_add_fetch(&faults.flushes, 1, __ATOMIC_RELAXED);
 	return faults.flush_rc ? faults.flush_rc : __real_donard_queue_flush(queue, file, user);
+}
+
+typedef void *thread_fn(void *argument);
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *how, thread_fn *fn, void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, thread_fn *fn, void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, thread_fn *fn, void *argument)
+{
+	return faults.thread_error ? faults.thread_error : __real_pthread_create(thread, how, fn, argument);
 }
 
 static void dawdle(void)
@@ -333,6 +343,18 @@ static void test_without_io_uring(void **state)
 	assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
 	assert_int_equal(read_in_thread(scene), 4096);
 	assert_int_equal(faults.opens, 0);
+}
+
+/* As many tasks as the user may have: the log says why, and the next batch works. */
+static void test_without_threads(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	faults.thread_error = EAGAIN;
+	read_in_batch(scene, CUF_INVALID, -CUF_BATCH_SUBMIT_FAILED);
+	assert_says(scene, "no thread can be started for batches and streams");
+	faults.thread_error = 0;
+	read_in_batch(scene, CUF_COMPLETE, 4096);
 }
 
 /* A pointer that nobody may read or write: no signal, and the next call works. */
@@ -724,7 +746,7 @@ int main(void)
 		FAULT_TEST(test_file_system_fails), FAULT_TEST(test_failed_write_leaves_no_padding),
 		FAULT_TEST(test_blocks_larger_than_the_stage),
 		FAULT_TEST(test_bounced_meanwhile),
-		FAULT_TEST(test_without_io_uring),
+		FAULT_TEST(test_without_io_uring), FAULT_TEST(test_without_threads),
 		FAULT_TEST(test_bad_address),
 		FAULT_TEST(test_poll_mode),
 		FAULT_TEST(test_foreign_memory),
