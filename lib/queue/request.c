@@ -134,6 +134,17 @@ static bool is_proven(const struct dnd_queue_request *request, const struct dnd_
 	return request->kind == DND_IO_READ ? pair->read_proven : pair->write_proven;
 }
 
+/* A proof that is lost while the drive is written says -EBUSY: those writes may be the queue's own. */
+static int find_pair(struct donard_queue *queue, const struct dnd_queue_request *request, struct dnd_pair **pair)
+{
+	int rc = dnd_pair_find(queue, request, pair);
+
+	if (rc != -EBUSY || request->kind != DND_IO_WRITE || !queue->working)
+		return rc;
+	rc = dnd_queue_drain(queue, NULL);
+	return rc ? rc : dnd_pair_find(queue, request, pair);
+}
+
 static int choose_way(struct donard_queue *queue, struct dnd_queue_request *request)
 {
 	struct dnd_queue_registration *registration;
@@ -150,7 +161,7 @@ static int choose_way(struct donard_queue *queue, struct dnd_queue_request *requ
 		return rc;
 	if (!aligned)
 		return dnd_queue_bounce_prepare(queue, request);
-	rc = dnd_pair_find(queue, request, &pair);
+	rc = find_pair(queue, request, &pair);
 	if (rc)
 		return rc;
 	if (pair->bounced)
