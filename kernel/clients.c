@@ -91,11 +91,14 @@ static bool try_to_lock(struct pci_dev *pdev)
 	return true;
 }
 
-/* Like is_astray().  The caller holds the device lock of @held, or none if that is NULL. */
+/*
+ * Like is_astray().  The caller holds the device lock of @held, or none if that is NULL.  A
+ * function whose driver does not use the DMA API is left alone (probe.c, needs_no_lock()).
+ */
 static bool goes_astray(struct p2pmem_region *r, struct pci_dev *client, u32 type,
 			const struct pci_dev *held)
 {
-	bool locked = client != held && try_to_lock(client);
+	bool locked = client != held && p2pmem_uses_dma_api(client) && try_to_lock(client);
 	bool astray = is_astray(r, client, type, locked || client == held);
 
 	if (locked)

@@ -116,11 +116,22 @@ static bool is_bridge(const struct pci_dev *client)
 }
 
 /*
+ * Nothing but the topology is looked at, which takes no device lock: a bridge sends no requests
+ * of its own, and no page is mapped for a function whose driver does not use the DMA API.  The
+ * lock of such a function must not be taken either.  VFIO only tries for it when it resets what
+ * it takes from one user for the next (pci_dev_trylock()), and goes without a reset if a probe
+ * has it at that moment.
+ */
+static bool needs_no_lock(struct pci_dev *client)
+{
+	return is_bridge(client) || !p2pmem_uses_dma_api(client);
+}
+
+/*
  * The client's device lock keeps its driver and its IOMMU domain while this function looks
  * at them and maps the page, and no longer.  The lock is only tried: its holder binds,
  * unbinds or resets the function, may take long, and may wait for this very region.  That
- * is why the gate can be taken first.  The caller tries again on -EAGAIN.  A bridge sends no
- * requests of its own, so its lock is not needed.
+ * is why the gate can be taken first.  The caller tries again on -EAGAIN.
  */
 static int probe_once(struct p2pmem_region *r, struct pci_dev *client,
 		      struct p2pmem_probe *out)
@@ -129,7 +140,7 @@ static int probe_once(struct p2pmem_region *r, struct pci_dev *client,
 
 	if (!p2pmem_enter(r))
 		return -ENODEV;
-	if (is_bridge(client)) {
+	if (needs_no_lock(client)) {
 		p2pmem_predict(r, client, r->backing.type, false, out);
 		ret = 0;
 	} else if (device_trylock(&client->dev)) {

@@ -6,6 +6,7 @@
  */
 #include <linux/iommu.h>
 #include <linux/pci.h>
+#include <linux/rcupdate.h>
 #include <asm/processor.h>
 
 #include "p2pmem.h"
@@ -105,14 +106,22 @@ static bool root_complex_forwards(struct pci_dev *provider, struct pci_dev *clie
  * Does the driver of @client use the kernel's DMA API?  Then the core lets nobody change
  * the IOMMU domain (iommu_device_use_default_domain()).  A function without a driver, or
  * with one that hands it on (VFIO), can get another domain at any moment.  The old one is
- * freed, so a look at it would read freed memory.  The caller is the driver of @client, or
- * holds the device lock.
+ * freed, so a look at it would read freed memory.
+ *
+ * If the caller is the driver of @client, or holds the device lock, the answer stays true.
+ * For anybody else it is that of a moment: a driver may be unbound, and its module unloaded,
+ * which waits for readers by RCU (free_module()).
  */
 bool p2pmem_uses_dma_api(struct pci_dev *client)
 {
-	struct pci_driver *driver = to_pci_driver(client->dev.driver);
+	struct device_driver *driver;
+	bool uses;
 
-	return driver && !driver->driver_managed_dma;
+	rcu_read_lock();
+	driver = READ_ONCE(client->dev.driver);
+	uses = driver && !to_pci_driver(driver)->driver_managed_dma;
+	rcu_read_unlock();
+	return uses;
 }
 
 /*

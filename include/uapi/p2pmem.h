@@ -279,7 +279,8 @@ enum p2pmem_route {
  * unmaps it again without any transfer.  For a function that does no DMA (a bridge, one without
  * a driver, one that VFIO has, one that is not bus master) it judges only the topology.  The
  * call tries for 100 ms to take the client's device lock (EAGAIN if somebody else has it), and
- * holds it while the page is mapped, so that the driver stays.
+ * holds it while the page is mapped, so that the driver stays.  A bridge, a function without a
+ * driver and one that VFIO has are judged without that lock.
  */
 struct p2pmem_probe {
 	__u32 size;

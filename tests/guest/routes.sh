@@ -206,6 +206,7 @@ rdma_function_decides() {
 }
 
 # What holds a client's device lock may take long: nobody who probes waits for it. A bridge does no DMA, and is not touched.
+# Nor is a function without a driver, or one that VFIO has: VFIO resets it only if it gets the lock at once.
 locked_client() {
 	local port
 	port=$(basename "$(dirname "$(readlink -f "/sys/bus/pci/devices/$LAB_ALPHA_BDF")")")
@@ -217,6 +218,9 @@ locked_client() {
 	exits 0 "$LAB_BETA_BDF +p2pmem0 +switch " rules locked "$LAB_ALPHA_BDF" donard-cli topo
 	equal "the port" switch "$(rules locked "$port" rules probe p2pmem0 "$port")"
 	equal "the drive afterwards" "switch mapped" "$(rules probe p2pmem0 "$LAB_ALPHA_BDF")"
+	at_end "bind_nvme $LAB_BETA_BDF; donard-cli region add --kind nvme-pmr --device $LAB_BETA_BDF --page-type generic; give_to_group p2pmem2"
+	unbind_nvme "$LAB_BETA_BDF"
+	equal "a drive without a driver" switch "$(rules locked "$LAB_BETA_BDF" rules probe p2pmem0 "$LAB_BETA_BDF")"
 }
 
 # Without a driver that uses the DMA API, VFIO or root may give a function another IOMMU domain at any moment: nobody looks
