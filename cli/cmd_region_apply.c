@@ -14,6 +14,7 @@
 
 #include "device.h"
 #include "errors.h"
+#include "lib/base/printable.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
@@ -45,15 +46,18 @@ static void note(struct apply *apply, const struct region_section *section, cons
 		 const char *region, const char *bdf, const char *message)
 {
 	struct json_object *row = json_object_new_object();
+	char text[CLI_TEXT_BYTES];
 
 	cli_add_text(row, "name", section->name);
 	cli_add_text(row, "status", status);
 	cli_add_text(row, "region", region);
 	cli_add_text(row, "bdf", bdf);
-	cli_add_text(row, "message", message);
+	snprintf(text, sizeof(text), "%s", message);
+	dnd_make_printable(text, sizeof(text));
+	cli_add_text(row, "message", text);
 	json_object_array_add(apply->rows, row);
 	if (message[0])
-		fprintf(stderr, "%s: region apply: %s: %s\n", cli_name, section->name, message);
+		fprintf(stderr, "%s: region apply: %s: %s\n", cli_name, section->name, text);
 }
 
 /* What it takes to see all devices that a section may mean: they need not be missing. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "errors.h"
+#include "lib/base/printable.h"
 #include "options.h"
 #include "output.h"
 #include "regionwrite.h"
@@ -35,15 +36,18 @@ static void note(struct save *save, const char *region, const char *status, cons
 		 const char *file, const char *message)
 {
 	struct json_object *row = json_object_new_object();
+	char text[CLI_TEXT_BYTES];
 
 	cli_add_text(row, "region", region);
 	cli_add_text(row, "status", status);
 	cli_add_text(row, "name", name);
 	cli_add_text(row, "file", file);
-	cli_add_text(row, "message", message);
+	snprintf(text, sizeof(text), "%s", message);
+	dnd_make_printable(text, sizeof(text));
+	cli_add_text(row, "message", text);
 	json_object_array_add(save->rows, row);
 	if (message[0])
-		fprintf(stderr, "%s: region save: %s: %s\n", cli_name, region, message);
+		fprintf(stderr, "%s: region save: %s: %s\n", cli_name, region, text);
 }
 
 static void fail(struct save *save, const char *region, const char *name, const char *file,

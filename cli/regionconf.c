@@ -222,21 +222,23 @@ static bool is_absent(const char *path)
 int regionconf_load_file(struct region_config *config, const char *path)
 {
 	struct parse parse = { .config = config, .file = path, .stream = fopen(path, "re") };
-	int bad_line;
+	int bad_line, rc = 0;
 
 	if (!parse.stream && is_absent(path))
 		return 0;
 	if (!parse.stream)
 		return unreadable(config, path);
+	errno = 0;
 	bad_line = ini_parse_stream(read_line, &parse, take, &parse);
-	if (bad_line > 0)
+	if (ferror(parse.stream) || bad_line < 0)
+		rc = unreadable(config, path);
+	else if (bad_line > 0)
 		refuse(&parse, (unsigned int)bad_line, "this is neither [NAME] nor KEY = VALUE. Mend the "
 		       "line, or begin it with '#'");
-	else if (bad_line < 0 || ferror(parse.stream))
-		refuse(&parse, parse.line, "the file cannot be read to its end");
-	end_section(&parse);
+	if (!rc)
+		end_section(&parse);
 	fclose(parse.stream);
-	return parse.failed ? -1 : 0;
+	return rc || parse.failed ? -1 : 0;
 }
 
 static int is_drop_in(const struct dirent *entry)

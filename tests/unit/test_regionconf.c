@@ -148,6 +148,12 @@ static void nothing(void **state)
 	assert_int_equal(symlink("/nowhere/own.conf", path), 0);
 	assert_int_equal(regionconf_load(&place->config, place->dir), -1);
 	assert_says(place->config.error, "regions.d/own.conf: cannot be read (No such file or directory). Mend that");
+	unlink(path);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_int_equal(regionconf_load(&place->config, place->dir), -1);
+	assert_says(place->config.error, "regions.d/own.conf: cannot be read (Is a directory). Mend that");
+	assert_int_equal(place->config.exit_code, 1);
+	rmdir(path);
 	/* So may all of it be. */
 	snprintf(path, sizeof(path), "%s/all", place->dir);
 	assert_int_equal(symlink("/nowhere", path), 0);
