@@ -25,7 +25,7 @@ static const struct cli_field fields[] = {
 	FIELD(CLI_COUNT, ignored_trims), FIELD(CLI_COUNT, drive_errors), FIELD(CLI_COUNT, mismatches),
 	CLI_FIELD("write_latency_ns", CLI_PART, struct donard_cache_status, write_latency, .fields = latency_fields,
 		  .text = "p50 {p50}, p99 {p99}"),
-	FIELD(CLI_FLAG, aio), FIELD(CLI_TEXT, drive_error), { 0 },
+	FIELD(CLI_FLAG, aio), FIELD(CLI_MESSAGE, drive_error), { 0 },
 };
 
 static const char text[] =

@@ -28,14 +28,27 @@ static int fails(const struct cli *cli, const struct cli_port *port, const char 
 	return cli_fail(cli, donard_fail(cli->ctx, error_number, "", text));
 }
 
+/* What begins as the name of a region, and is none, may be meant as a file. */
+static int no_region_name(const struct cli *cli, const struct cli_port *port)
+{
+	char text[CLI_TEXT_BYTES];
+
+	snprintf(text, sizeof(text), "%s: no region is named like this; they look like p2pmem0. For a file of that name write ./%s",
+		 port->name, port->name);
+	return cli_fail(cli, donard_fail(cli->ctx, EINVAL, "bad-name", text));
+}
+
 static int open_region(const struct cli *cli, struct cli_port *port, uint64_t length_bytes)
 {
 	struct cli_place place;
 	int rc = cli_place_of(cli->ctx, port->name, port->offset, &place);
 
-	if (!rc)
-		rc = donard_memory_claim(cli->ctx, place.name, place.offset_bytes, length_bytes, &port->memory);
+	if (rc)
+		return cli_fail(cli, rc);
+	rc = donard_memory_claim(cli->ctx, place.name, place.offset_bytes, length_bytes, &port->memory);
 	port->offset = 0;
+	if (rc && !strcmp(donard_error_code(cli->ctx), "bad-name") && !strchr(port->name, '/'))
+		return no_region_name(cli, port);
 	return rc ? cli_fail(cli, rc) : 0;
 }
 

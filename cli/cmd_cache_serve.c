@@ -58,15 +58,13 @@ static void on_event(void *user, const struct donard_cache_event *event)
 static int take_discard(const struct cli *cli, uint64_t *identity)
 {
 	const char *text = cli_value(cli, "discard");
-	char *end;
 
 	if (!text)
 		return 0;
 	if (!strncmp(text, "0x", 2))
 		text += 2;
-	errno = 0;
-	*identity = strtoull(text, &end, 16);
-	if (errno || *end || strlen(text) != 16 || !*identity)
+	*identity = strtoull(text, NULL, 16);
+	if (strspn(text, "0123456789abcdefABCDEF") != 16 || text[16] || !*identity)
 		return cli_usage(cli, "--discard: '%s' is no identity of a log: these are 16 hexadecimal digits", text);
 	return 0;
 }

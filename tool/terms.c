@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terms.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "donard/donard.h"
@@ -87,11 +88,22 @@ const char *cli_in_options(const char *text, char *out, size_t out_bytes)
 	return cli_in_words(text, options, out, out_bytes);
 }
 
+const char *cli_say_whose_option(char text[CLI_ERROR_BYTES])
+{
+	size_t used = strlen(text);
+
+	if (strstr(text, "--allow-bounce"))
+		snprintf(text + used, CLI_ERROR_BYTES - used, " (--allow-bounce is an option of 'donard-cli copy')");
+	return text;
+}
+
 const char *cli_error(const struct cli *cli, char text[CLI_ERROR_BYTES])
 {
 	const char *code = donard_error_code(cli->ctx);
 
 	cli_in_options(donard_error(cli->ctx), text, CLI_ERROR_BYTES);
+	if (!has_option(cli->command, "--allow-bounce"))
+		cli_say_whose_option(text);
 	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
 		if (!strcmp(code, remedies[i].code))
 			strncat(text, remedies[i].text, CLI_ERROR_BYTES - 1 - strlen(text));

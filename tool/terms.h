@@ -20,6 +20,9 @@ const char *cli_in_options(const char *text, char *out, size_t out_bytes);
 /* The option of @command that stands for a member of the options or a flag ("options.block_bytes"), or "". */
 const char *cli_option_of(const struct cli_command *command, const char *member);
 
+/* Appends whose option it is, where a command that does not have it is told to pass --allow-bounce.  Returns @text. */
+const char *cli_say_whose_option(char text[CLI_ERROR_BYTES]);
+
 /* The translated donard_error(), with further remedies that the command line knows. */
 const char *cli_error(const struct cli *cli, char text[CLI_ERROR_BYTES]);
 

@@ -79,7 +79,7 @@ static void say_not_moved(struct trial *trial, enum direction direction, int64_t
 		return;
 	}
 	cli_in_options(done->error, text, sizeof(text));
-	say(trial, direction, had_no_room(rc) ? PROOF_NOT_TRIED : PROOF_FAILED, "%s", say_whose_option(text));
+	say(trial, direction, had_no_room(rc) ? PROOF_NOT_TRIED : PROOF_FAILED, "%s", cli_say_whose_option(text));
 }
 
 static void try_read(struct trial *trial)

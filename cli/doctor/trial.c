@@ -34,15 +34,6 @@ void lost(struct trial *trial, enum direction direction, const char *text)
 	say(trial, direction, PROOF_FAILED, "%s", text);
 }
 
-const char *say_whose_option(char text[CLI_ERROR_BYTES])
-{
-	size_t used = strlen(text);
-
-	if (strstr(text, "--allow-bounce"))
-		snprintf(text + used, CLI_ERROR_BYTES - used, " (--allow-bounce is an option of 'donard-cli copy')");
-	return text;
-}
-
 /* Bytes are read before any are written: what is not supported then, such as what --scratch names, is not the route. */
 bool is_refusal(enum direction direction, int rc)
 {
@@ -54,7 +45,7 @@ void say_failure(struct trial *trial, enum direction direction, int rc)
 	char text[CLI_ERROR_BYTES];
 
 	cli_in_options(donard_error(trial->x->ctx), text, sizeof(text));
-	say_whose_option(text);
+	cli_say_whose_option(text);
 	if (!strcmp(donard_error_code(trial->x->ctx), "not-delivered"))
 		lost(trial, direction, text);
 	else

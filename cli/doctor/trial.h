@@ -33,8 +33,6 @@ void try_neither(struct trial *trial, const char *reason);
 void say_not_opened(struct trial *trial, const char *instead);
 /* Tells the failure of the library's last call, which returned @rc: a request, or an access to the memory. */
 void say_failure(struct trial *trial, enum direction direction, int rc);
-/* An error in options of commands: one that this command has not is named with the one that has it. */
-const char *say_whose_option(char text[CLI_ERROR_BYTES]);
 /* The device reported that it moved the bytes, and they did not arrive. */
 void lost(struct trial *trial, enum direction direction, const char *text);
 /* Does the library's error say that this device does not reach this memory? */

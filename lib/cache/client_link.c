@@ -25,7 +25,7 @@ static int refused(struct donard_cache *cache, enum dnd_wire_status status)
 	switch (status) {
 	case DND_WIRE_BUSY:
 		return dnd_fail(cache->ctx, DND_E_BUSY, "%s: every window of the cache has a client, or still has bytes of a "
-				"client that left. Try again, or start the server with options.clients for more.", peer);
+				"client that left. Try again; or drain the log, and format it anew for more (FORMAT, options.clients).", peer);
 	case DND_WIRE_BAD_VERSION:
 		return dnd_fail(cache->ctx, DND_E_PROTOCOL, "%s: the server speaks another version of the protocol. "
 				"Use the same version of donard on both sides.", peer);

@@ -72,8 +72,8 @@ static int withdrawn(struct donard_rdma_client *client)
 static int silent(struct donard_rdma_client *client)
 {
 	return dnd_fail(client->ctx, DND_E_PEER_SILENT, "%s: nothing came back for %u ms: the server, "
-			"or the link to it, is down. If it is only slow, use a longer options.timeout_ms or a "
-			"smaller options.depth.", client->reach.peer, client->options.timeout_ms);
+			"or the link to it, is down. If it is only slow, use a longer options.timeout_ms%s.", client->reach.peer,
+			client->options.timeout_ms, client->options.depth > 1 ? " or a smaller options.depth" : "");
 }
 
 /* Polls again, because the reason may lie behind the first error. */

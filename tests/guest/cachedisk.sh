@@ -298,6 +298,7 @@ waits_for_the_drive() {
 	put_waits
 	status=$(labctl peer donard-cli cache status "$NVRAM" --json </dev/null)
 	matches "the server's word" "$BACKING: .*failed" "$(jq -r .drive_error <<<"$status")"
+	[[ $status != *ALLOW_* ]] || fail "a word of the library: $status"
 	peer_drive none
 	put_ends 0
 	equal "lines of the client ($(cat "$WORK/put.err"))" 1 "$(grep -c fails "$WORK/put.err")"

@@ -227,6 +227,14 @@ apply_of_two() {
 		cli_exits 1 "rest: no device that is seen here.*($hint)" region apply --dry-run --config "$LOGS/two"
 }
 
+# Words of a configuration, which may be anybody's bytes, do not move the terminal's cursor.
+apply_prints_no_controls() {
+	mkdir -p "$LOGS/controls"
+	printf '[a]\nkind = pci-bar\nserial = \033[2J\n' >"$LOGS/controls/regions.conf"
+	json_of 1 '"\\x1b[2J" in it["regions"][0]["message"]' region apply --dry-run --json --config "$LOGS/controls" &&
+		cli_exits 1 'a: no device .*serial.*\\x1b\[2J' region apply --dry-run --config "$LOGS/controls"
+}
+
 # Where DST is standard output or error, by whatever name, what the command says would stand among the data, or over it.
 report_beside_bytes() {
 	local words status out=$LOGS/own
@@ -550,6 +558,10 @@ run_cli_contracts() {
 	try "cli: cache, port behind the address" cli_exits 2 "'192.0.2.1:7078' and --port 7079: give the port once" \
 		cache put 192.0.2.1:7078 - --port 7079
 	try "cli: cache put, no such file" cli_exits 1 '/no-such-file: cannot be opened' cache put 192.0.2.1 /no-such-file
+	try "cli: cache put, a file that looks like a region" cli_exits 2 'For a file of that name write ./p2pmem.img' \
+		cache put 192.0.2.1 p2pmem.img
+	try "cli: cache serve, no identity of a log" cli_exits 2 'is no identity of a log' \
+		cache serve --nvram p2pmem2 --backing /dev/null --format --discard -123456789abcdef
 	try "cli: cache put, an offset of a pipe" cli_exits 2 "'-' has no offset" cache put 192.0.2.1 - --src-offset 4K
 	try "cli: cache put, an offset of a pipe by another name" cli_exits 2 "/dev/zero' has no offset" \
 		cache put 192.0.2.1 /dev/zero --src-offset 4K
@@ -561,6 +573,7 @@ run_cli_contracts() {
 	try "cli: a report beside the bytes" report_beside_bytes
 	try "cli: cache get, JSON beside the bytes" cli_exits 2 'both go to standard output' cache get 192.0.2.1 - --json
 	try "cli: region apply, the order, and what is not seen" apply_of_two
+	try "cli: region apply, control characters" apply_prints_no_controls
 	try "cli: region apply, a folder that is not there" cli_exits 1 '/etc/donrad: cannot be read \(No such file.*another folder by --config' \
 		region apply --dry-run --json --config /etc/donrad
 	try "cli: cache put, no size of a region's place" cli_exits 2 "'frob' is not an offset" cache put 192.0.2.1 p2pmem0+frob
