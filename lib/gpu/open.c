@@ -37,6 +37,9 @@ DND_PUBLIC int donard_memory_open(struct donard_context *ctx, const char *name, 
 		return rc;
 	if (spec.is_gpu)
 		return offset ? takes_no_offset(ctx, name, offset) : open_gpu(ctx, &spec, length ? length : DEFAULT_BYTES, memory);
+	rc = spec.is_region ? 0 : dnd_spec_check_link(ctx, name);
+	if (rc)
+		return rc;
 	if (!spec.is_region)
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: neither a region, a GPU nor 'dram'; they look "
 				"like p2pmem0 and gpu:0.", name);

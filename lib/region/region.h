@@ -132,6 +132,8 @@ struct dnd_spec {
 };
 
 int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec *spec);
+/* Fails if the text is the name of a link below /dev/p2pmem: it was not taken for a region, so the link is not there. */
+int dnd_spec_check_link(struct donard_context *ctx, const char *text);
 /* Refuses a path without a slash: it is probably a mistyped region, and would be created as a file. */
 int dnd_spec_check_path(struct donard_context *ctx, const struct dnd_spec *spec);
 /* Takes the name of a whole region, "p2pmem0", "/dev/p2pmem0" or a link below /dev/p2pmem; @name becomes "p2pmem0". */

@@ -128,6 +128,11 @@ int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec
 	return offset ? has_offset(ctx, text) : 0;
 }
 
+int dnd_spec_check_link(struct donard_context *ctx, const char *text)
+{
+	return is_link(below_dev(ctx, text)) ? dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: no region has this link", text) : 0;
+}
+
 int dnd_region_name(struct donard_context *ctx, const char *text, char name[P2PMEM_NAME_BYTES])
 {
 	struct dnd_spec spec;
@@ -136,8 +141,10 @@ int dnd_region_name(struct donard_context *ctx, const char *text, char name[P2PM
 
 	bool known = split_region(node_name(ctx, text, leads_to), &spec, &offset);
 
-	if (!known && is_link(below_dev(ctx, text)))
-		return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: no region has this link", text);
+	int rc = known ? 0 : dnd_spec_check_link(ctx, text);
+
+	if (rc)
+		return rc;
 	if (!known)
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: not a region; they look like p2pmem0, and "
 				"donard_region_list() shows what exists.", text[0] ? text : "(empty)");

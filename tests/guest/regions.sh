@@ -346,6 +346,7 @@ links_name_regions() {
 	done
 	exits 2 "not an offset" donard-cli copy "$LAB_ALPHA" /dev/p2pmem/by-name/scratch+x
 	exits 1 'by-name/other: no region has this link' donard-cli info /dev/p2pmem/by-name/other
+	exits 1 'by-name/other: no region has this link' donard-cli rdma serve /dev/p2pmem/by-name/other
 	exits 1 'by-name/other' donard-cli copy "$LAB_ALPHA" /dev/p2pmem/by-name/other --size 1M
 	# A link of somebody's own is no pipe, for which the command would wait.
 	ln -s /dev/p2pmem0 "$WORK/own"
