@@ -174,11 +174,32 @@ static int check_device(struct p2pmem_region *r, u64 before)
 
 /* --- read() and write() --- */
 
-/* Moves the caller's bytes page by page, after @own has given the range to the file. */
+/*
+ * A persistent region takes O_DSYNC and RWF_DSYNC as a disk does: the same barrier as that of
+ * P2PMEM_SYNC_DURABLE.
+ */
+static int make_durable(struct p2pmem_region *r, const struct kiocb *iocb)
+{
+	int ret;
+
+	if (!r->persistent || !iocb_is_dsync(iocb))
+		return 0;
+	if (!p2pmem_enter(r))
+		return -ENODEV;
+	ret = p2pmem_flush(r);
+	p2pmem_leave(r);
+	return ret;
+}
+
+/*
+ * Moves the caller's bytes page by page, after @own has given the range to the file, and runs
+ * @end, unless that is NULL, once any have been moved.
+ */
 static ssize_t move(struct kiocb *iocb, struct iov_iter *iter,
 		    int (*own)(struct p2pmem_file *f, u64 offset, u64 bytes),
 		    int (*move_page)(struct p2pmem_file *f, struct kiocb *iocb,
-				     void *page, struct iov_iter *iter))
+				     void *page, struct iov_iter *iter),
+		    int (*end)(struct p2pmem_region *r, const struct kiocb *iocb))
 {
 	struct p2pmem_file *f = iocb->ki_filp->private_data;
 	loff_t start = iocb->ki_pos;
@@ -203,7 +224,8 @@ static ssize_t move(struct kiocb *iocb, struct iov_iter *iter,
 	free_page((unsigned long)page);
 	if (iocb->ki_pos == start)
 		return ret;
-	return check_device(f->region, resets) ?: iocb->ki_pos - start;
+	ret = end ? end(f->region, iocb) : 0;
+	return ret ?: check_device(f->region, resets) ?: iocb->ki_pos - start;
 }
 
 /*
@@ -269,7 +291,7 @@ static int own_what_is_read(struct p2pmem_file *f, u64 offset, u64 bytes)
 
 ssize_t p2pmem_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
-	ssize_t ret = move(iocb, to, own_what_is_read, read_page);
+	ssize_t ret = move(iocb, to, own_what_is_read, read_page, NULL);
 
 	/* -ENXIO before the first byte means the end of the file. */
 	return ret == -ENXIO ? 0 : ret;
@@ -312,7 +334,7 @@ static int write_page(struct p2pmem_file *f, struct kiocb *iocb, void *page, str
 
 ssize_t p2pmem_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
-	return move(iocb, from, back, write_page);
+	return move(iocb, from, back, write_page, make_durable);
 }
 
 /* --- P2PMEM_IOC_COPY --- */
