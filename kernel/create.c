@@ -268,10 +268,29 @@ static int default_page_type(struct p2pmem_region *r, struct p2pmem_region_add *
 }
 
 /* @chosen: why the page type is p2pdma, or "" if it was asked for. */
-static void refuse_folios(struct p2pmem_region_add *req, const char *chosen)
+static int refuse_folios(struct p2pmem_region_add *req, const char *chosen)
 {
 	p2pmem_reason(req->reason, "the kernel makes pages of type p2pdma itself, 4 KiB each: leave the folios out, or use page type generic where each drive and NIC has a route%s%s",
 		      *chosen ? "; " : "", chosen);
+	return -EOPNOTSUPP;
+}
+
+/* Whoever makes pages of type p2pdma has mapped them with a type of its own. */
+static int check_p2pdma_memtype(struct p2pmem_region *r, struct p2pmem_region_add *req,
+				const char *chosen)
+{
+	u32 fixed = r->borrowed ?
+		    p2pmem_memtype_of(page_address(pfn_to_page(PHYS_PFN(r->backing.phys)))) :
+		    P2PMEM_MEMTYPE_UC;
+
+	/* Without PAT wb is all that can be asked for, whatever it becomes. */
+	if (!req->memtype || req->memtype == fixed || !p2pmem_memtype_can_be_chosen())
+		return 0;
+	p2pmem_reason(req->reason, "pages of type p2pdma are always %s here: leave the memory type out%s%s%s",
+		      p2pmem_memtype_name(fixed),
+		      r->borrowed ? "" : ", or use page type generic where each drive and NIC has a route",
+		      *chosen ? "; " : "", chosen);
+	return -EOPNOTSUPP;
 }
 
 /* Sets req->page_type to what the region will have. */
@@ -291,10 +310,10 @@ static int choose_page_type(struct p2pmem_region *r, struct p2pmem_region_add *r
 	}
 	if (req->page_type == P2PMEM_PAGES_PMEM)
 		return p2pmem_pmem_vet(r, req);
-	if (ret || !r->folio_order || req->page_type != P2PMEM_PAGES_P2PDMA)
+	if (ret || req->page_type != P2PMEM_PAGES_P2PDMA)
 		return ret;
-	refuse_folios(req, chosen);
-	return -EOPNOTSUPP;
+	return r->folio_order ? refuse_folios(req, chosen) :
+				check_p2pdma_memtype(r, req, chosen);
 }
 
 /* Sets the order of the folios that are asked for. */
