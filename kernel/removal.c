@@ -52,6 +52,8 @@ void p2pmem_remove_regions_of(struct pci_dev *pdev)
 {
 	struct p2pmem_region *r;
 
+	/* Tell all at once: whoever holds one of them keeps it for as long as it likes. */
+	p2pmem_for_regions_of(pdev, p2pmem_remove_start);
 	while ((r = p2pmem_region_of(pdev))) {
 		p2pmem_remove_start(r);
 		p2pmem_remove_wait(r, false);

@@ -91,6 +91,25 @@ unbound() {
 	copy_again
 }
 
+# Two regions of one BAR: whoever holds one of them keeps only that one.
+both_end() {
+	local region
+	local -a bar=(--kind pci-bar --device "$LAB_GPU_BDF" --bar 2)
+	donard-cli region remove p2pmem0
+	at_end "restore_gpu"
+	donard-cli region add "${bar[@]}" --length 16M >/dev/null
+	region=$(donard-cli region add "${bar[@]}" --offset 16M --length 16M)
+	give_to_group p2pmem0
+	hold vmsplice
+	in_background unbind_gpu
+	event_waits "$HOLDER holder [0-9]+ [1-9]"
+	within 10 region_gone "$region"
+	let_go
+	event_succeeds
+	restore_gpu
+	copy_again
+}
+
 unplugged() {
 	taken_away "$1" labctl unplug gpu
 	plug_gpu
@@ -754,6 +773,7 @@ else
 	lt "nvme unbind under its PMR" drive_unbound "$LAB_BETA_BDF" p2pmem2 nvme-pmr
 	lt "others bind beside a pinned BAR" others_go_on_beside_gpu
 	lt "others bind beside a pinned PMR" others_go_on_beside_pmr
+	lt "both regions of a BAR end" both_end
 	lt "a rescan waits behind an unplug" rescan_waits_behind_unplug
 	lt "death with reads in flight" killed_in_flight
 	core lt "interrupted removal" interrupted_removal
