@@ -16,6 +16,7 @@
  * does the region's own function if it works again: importers still reach its memory.
  */
 #include <linux/ioport.h>
+#include <linux/mutex.h>
 #include <linux/pci.h>
 
 #include "p2pmem.h"
@@ -23,11 +24,20 @@
 #include "quarantine.h"
 #include "trace.h"
 
-void p2pmem_quarantine_enter(struct p2pmem_region *r)
+/*
+ * A BAR's parent may be the resource of another region in quarantine, which goes with that
+ * region.  Taken inside of pci_lock_rescan_remove(), which an unplug holds while it waits
+ * for p2pmem_quarantine_enter().
+ */
+static DEFINE_MUTEX(resources_lock);
+
+static void resource_enter(struct p2pmem_region *r)
 {
 	struct resource *bar = &r->pdev->resource[r->bar];
-	struct resource *parent = bar->parent;
+	struct resource *parent;
 
+	mutex_lock(&resources_lock);
+	parent = bar->parent;
 	if (parent) {
 		r->quarantine.name = "p2pmem quarantine";
 		r->quarantine.start = bar->start;
@@ -40,6 +50,12 @@ void p2pmem_quarantine_enter(struct p2pmem_region *r)
 			r->quarantine_bridge =
 				pci_dev_get(pci_upstream_bridge(r->pdev));
 	}
+	mutex_unlock(&resources_lock);
+}
+
+void p2pmem_quarantine_enter(struct p2pmem_region *r)
+{
+	resource_enter(r);
 	dev_err(&r->dev, "the device is gone but its memory is still pinned: quarantined until the last holder lets go\n");
 	p2pmem_pmem_silence(r);
 	down_write(&r->gate);	/* p2pmem_revalidate() reads registers until then */
@@ -57,9 +73,11 @@ void p2pmem_quarantine_leave(struct p2pmem_region *r)
 	if (!r->quarantine.flags)
 		return;
 	pci_lock_rescan_remove();	/* nobody moves a window meanwhile */
+	mutex_lock(&resources_lock);
 	/* Not release_resource(): the BAR may still be below it, and moves up. */
 	if (r->quarantine.parent)
 		remove_resource(&r->quarantine);
+	mutex_unlock(&resources_lock);
 	pci_unlock_rescan_remove();
 	r->quarantine.flags = 0;
 	pci_dev_put(r->quarantine_bridge);
