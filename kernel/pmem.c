@@ -39,6 +39,7 @@
 /* The pmem driver's probe runs in another thread, and nobody reports its failure. */
 #define PROBE_TIMEOUT		(10 * HZ)
 #define PROBE_INTERVAL_MS	10
+#define TELL_AFTER		(2 * HZ)	/* how long a disk is awaited in silence */
 
 /**
  * struct p2pmem_pmem - what a region of page type pmem has
@@ -604,10 +605,19 @@ bool p2pmem_pmem_leave(struct p2pmem_region *r)
 void p2pmem_pmem_close(struct p2pmem_region *r, struct p2pmem_backing *b)
 {
 	struct p2pmem_pmem *p = b->pmem;
+	unsigned long tell_at = jiffies + TELL_AFTER;
+	bool told = false;
+	struct disk disk;
 
 	/* The pmem device has left, unless the add failed; then somebody may have mounted it. */
-	while (!p2pmem_pmem_leave(r))
+	while (!p2pmem_pmem_leave(r)) {
 		msleep(PROBE_INTERVAL_MS);
+		if (told || time_before(jiffies, tell_at) || !find_disk(r, &disk))
+			continue;
+		pci_warn(r->pdev, "no region was made of the memory, and %s waits to be taken away until nobody uses it: unmount or close it\n",
+			 disk.name);
+		told = true;
+	}
 	flush_work(&p->leave);
 	cancel_work_sync(&p->look);
 	claim_give_back(p);
