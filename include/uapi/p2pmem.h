@@ -220,7 +220,7 @@ struct p2pmem_claim {
  * @file_offset: range in this open file; 0/0 means all of it
  * @length: bytes
  *
- * The call waits for the CPU's own stores and then runs the device's barrier: for
+ * The call waits for the caller's own stores and then runs the device's barrier: for
  * a PMR the read that PMRCAP.PMRWBM names (NVMe Base 2.0, 3.1.4.21; REGION_ADD refuses
  * a PMR that names none), for other kinds a read from the BAR.
  * EOPNOTSUPP for P2PMEM_SYNC_DURABLE on volatile memory;
