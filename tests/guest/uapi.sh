@@ -72,6 +72,21 @@ pmr_barrier() {
 		fail "no read of PMRSTS: $(head -n 5 "$WORK/trace")"
 }
 
+# pmr_written DD-OPTION... - how often PMRSTS is read meanwhile
+pmr_written() {
+	watch_dma
+	dd if=/dev/zero of=/dev/p2pmem2 bs=4096 count=4 seek=1024 conv=notrunc status=none "$@"
+	stop_watching
+	tail -c "+$((DMA_FROM + 1))" /mnt/lab/trace.log | grep -c 'pci_nvme_mmio_read.*0xe08' || true
+}
+
+# A program that does not know SYNC. The first write asks whether the PMR is ready.
+pmr_barrier_of_a_write() {
+	pmr_written >/dev/null
+	equal "barriers of four writes" 0 "$(pmr_written)"
+	equal "barriers of four writes with O_DSYNC" 4 "$(pmr_written oflag=dsync)"
+}
+
 # What lay in the PMR is there after its region was removed and added again.
 pmr_survives_its_region() {
 	random_file "$WORK/data" "$MIB"
@@ -122,6 +137,19 @@ page_type_p2pdma() {
 	uapi two-files-differ
 	within 10 region_is_free p2pmem0
 	uapi probe-switch "$LAB_ALPHA_BDF"
+}
+
+# They have one memory type: what was asked for besides is not left out in silence.
+p2pdma_memtype() {
+	donard-cli region remove p2pmem0
+	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2 >/dev/null; give_to_group p2pmem0"
+	for type in wc wb; do
+		add_refused 'p2pdma are always uc here: leave the memory type out, or use page type generic' \
+			--kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --page-type p2pdma --memtype "$type"
+	done
+	donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --page-type p2pdma --memtype uc >/dev/null
+	equal "what was asked for" uc "$(attr p2pmem0 memtype)"
+	donard-cli region remove p2pmem0
 }
 
 no_p2pdma() {
@@ -236,12 +264,14 @@ core t "controller reset under the CMB is told once" cmb_reset_is_told
 t "no write-back for persistent memory" no_write_back_for_persistent
 t "BAR that is not prefetchable" unprefetchable
 core t "barrier of the PMR" pmr_barrier
+core t "barrier of a write with O_DSYNC" pmr_barrier_of_a_write
 t "PMR that is not ready yet" pmr_is_not_ready_yet
 core t "PMR survives its region" pmr_survives_its_region
 core t "no drive claims host memory" no_host_memory_is_claimed
 core t "CMB after a reset" cmb_after_reset
 if can p2pdma; then
 	core t "page type p2pdma" page_type_p2pdma
+	t "page type p2pdma, memory type" p2pdma_memtype
 else
 	core t "page type p2pdma is refused" no_p2pdma
 fi
