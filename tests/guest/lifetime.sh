@@ -263,10 +263,6 @@ others_go_on() {
 	rmmod latecomer
 }
 
-drains() {
-	[[ $(attr "$1" state 2>/dev/null) == draining ]]
-}
-
 rebind_gpu() {
 	unbind_gpu
 	echo p2pmem >"/sys/bus/pci/devices/$LAB_GPU_BDF/driver_override"
@@ -276,14 +272,6 @@ rebind_gpu() {
 rebind_alpha() {
 	unbind_nvme "$LAB_ALPHA_BDF"
 	bind_nvme "$LAB_ALPHA_BDF"
-}
-
-# restore_regions BDF-OF-BETA - in this order, so that each region gets its own name.
-restore_regions() {
-	[[ -e /sys/bus/pci/drivers/nvme/$1 ]] || bind_nvme "$1"
-	restore_gpu
-	restore_drive alpha
-	restore_drive beta
 }
 
 others_go_on_beside_gpu() {

@@ -27,6 +27,14 @@ restore_drive() {
 	give_to_group "$region"
 }
 
+# restore_regions BDF-OF-BETA - in this order, so that each region gets its own name.
+restore_regions() {
+	[[ -e /sys/bus/pci/drivers/nvme/$1 ]] || bind_nvme "$1"
+	restore_gpu
+	restore_drive alpha
+	restore_drive beta
+}
+
 # heal - after a test that failed half way: the next one finds a machine as it should be.
 heal() {
 	local n
@@ -76,8 +84,12 @@ event_succeeds() {
 	wait "$EVENT" || fail "the event: status $?, $(cat "$WORK/event")"
 }
 
+drains() {
+	[[ $(attr "$1" state 2>/dev/null) == draining ]]
+}
+
 is_draining() {
-	[[ $(attr p2pmem0 state 2>/dev/null) == draining ]]
+	drains p2pmem0
 }
 
 is_quarantined() {
