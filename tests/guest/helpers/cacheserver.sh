@@ -40,6 +40,7 @@ forget_volatile_log() {
 
 # The beginning of it, where the next server looks: the bytes outlive the region that they lie in.
 zero_volatile_log() {
+	within 10 region_is_free p2pmem0	# a drive may still read what its killed server gave it
 	head -c 65536 /dev/zero >"$WORK/zeros"
 	regio write p2pmem0 0 65536 "$WORK/zeros"
 }
