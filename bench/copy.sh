@@ -27,7 +27,7 @@ requests() {
 	# fio registers a mapping of a file neither on Linux 6.1 nor where its pages may not be pinned for long.
 	[[ $(uname -r) != 6.1.* && -z ${PAGE_TYPE-} ]] || methods=queue,queue-registered,fio
 	for shape; do
-		donard-cli bench queue "$LAB_ALPHA" p2pmem0 --write-to "$LAB_BETA" --methods "$methods" --rounds "${ROUNDS:-1}" \
+		donard-cli bench queue "$LAB_ALPHA" p2pmem0 --write-to "$LAB_BETA" --methods "$methods" --rounds "${ROUNDS:-3}" \
 			--block-sizes "${shape%,*}" --size "${shape#*,}" --queue-depths 1,8,64 --json
 	done
 }
