@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A write cache and an epoll loop: 16 MiB in blocks of 64 KiB, each durable in the server's NVRAM when it
- * completes, and read back.
+ * completes, unless that NVRAM is volatile, and read back.
  *
  *	cc -o cache cache.c $(pkg-config --cflags --libs libdonard)
  *	cache 192.0.2.1
@@ -11,14 +11,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define BLOCK	(64 << 10)
-#define TOTAL	(16 << 20)
-#define DEPTH	32
+enum { BLOCK = 64 << 10, TOTAL = 16 << 20, DEPTH = 32 };
 
 static struct donard_context *ctx;
 static struct donard_queue *queue;
 static struct donard_cache *cache;
 static struct donard_memory *memory;
+static uint32_t flags;
 
 static int fail(void)
 {
@@ -44,7 +43,7 @@ static int move(int loop, int writes)
 			if (ask(writes, begun))
 				return fail();
 		epoll_wait(loop, &event, 1, -1);
-		for (int i = 0, count = donard_queue_poll(queue, done, DEPTH); i < count; i++, ended += BLOCK)
+		for (int i = 0, count = donard_queue_poll(queue, done, DEPTH); i < count; flags |= done[i++].flags, ended += BLOCK)
 			if (done[i].result < 0)
 				return fprintf(stderr, "%s\n", done[i].error);
 	}
@@ -70,7 +69,8 @@ int main(int argc, char **argv)
 	memset(info.address, 0, TOTAL);
 	if (move(loop, 0))
 		return 1;
-	printf("%d bytes, %s\n", TOTAL, memchr(info.address, 0, TOTAL) ? "other ones" : "durable, and read back");
+	printf("%d bytes, %s, %s\n", TOTAL, flags & DONARD_COMPLETION_VOLATILE ? "volatile" : "durable",
+	       memchr(info.address, 0, TOTAL) ? "others read back" : "and read back");
 	donard_cache_close(cache);
 	donard_queue_close(queue);
 	donard_memory_free(memory);

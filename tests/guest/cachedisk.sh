@@ -12,7 +12,7 @@
 # shellcheck source=helpers/disk.sh
 . helpers/disk.sh
 
-readonly NVRAM=p2pmem2
+NVRAM=p2pmem2
 # Of the other guest, where it may have another name. It is not the drive with the NVRAM: the emulator fails a command of several
 # pieces in a drive's own PMR (its list of them is in DRAM).
 # shellcheck disable=SC2016  # the other guest's
@@ -29,7 +29,7 @@ start_server() {
 
 # serve ARGUMENT... - with a new log, whatever the NVRAM had.
 serve() {
-	within 10 peer_is_free $NVRAM
+	within 10 peer_is_free "$NVRAM"
 	labctl peer sh -c "head -c \$(cat /sys/class/p2pmem/$NVRAM/size) /dev/zero >/dev/$NVRAM" </dev/null
 	start_server --format "$@"
 }
@@ -109,6 +109,12 @@ cache_example() {
 	serve
 	build_example cache.c "$WORK/cache"
 	example_says "$WORK/cache" 'durable, and read back' "$LAB_PEER_ADDR"
+}
+
+cache_example_volatile() {
+	NVRAM=p2pmem0 serve --volatile-ok
+	build_example cache.c "$WORK/cache"
+	example_says "$WORK/cache" 'volatile, and read back' "$LAB_PEER_ADDR"
 }
 
 python_client() {
@@ -532,6 +538,7 @@ t "put and get, one at a time" there_and_back "$MIB" --block-size 64K --queue-de
 t "put over a slow link" over_a_slow_link
 t "through pipes" from_a_pipe
 t "example cache.c" cache_example
+t "example cache.c, volatile NVRAM" cache_example_volatile
 t "from and to a region" from_a_region
 t "put: the source's device is reset" source_is_reset
 t "part of a block" part_of_a_block
