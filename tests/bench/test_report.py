@@ -25,6 +25,7 @@ def on_hardware(data: Json) -> Json:
     """As a meter of a real machine would have it: sums only, and nothing emulated."""
     for sample in data["samples"]:
         seen = sample["measured"]
+        sample["in_flight"] = sample["queue_depth"]
         sample["measured"] = {
             "dram_read_bytes": seen["dram_cpu_payload_bytes"] + seen["dram_cpu_overhead_bytes"],
             "dram_written_bytes": seen["dram_dma_payload_bytes"]}
@@ -272,6 +273,11 @@ class Report(unittest.TestCase):
         """report: times of an emulator are ratios, those of a real machine have units"""
         self.shows("CPU time / donard's")
         self.shows(r"CPU s / GiB \| MB/s \| rate / fastest", "hardware")
+
+    def test_older_rates(self):
+        """report: of rates that a scrambling fio had, and of no others"""
+        self.shows("^Rates are older than the counts: .*`scramble_buffers`")
+        self.assertNotIn("scramble_buffers", self.page("hardware"))
 
     def test_bad_copies(self):
         """report: payload in DRAM and wrong data are said"""
