@@ -88,7 +88,7 @@ static void judge_drive(struct dnd_copy *copy)
 {
 	struct dnd_doubt doubt;
 
-	copy->result->durable = dnd_drive_is_durable(copy->ctx, &copy->dst.drive, &doubt);
+	copy->result->durable = dnd_drive_is_durable_now(copy->ctx, &copy->dst.drive, &doubt);
 	snprintf(copy->result->durable_reason, sizeof(copy->result->durable_reason), "%s", doubt.text);
 }
 

@@ -4,7 +4,12 @@
  * extended, an array reshaped, a spare added, a path of a namespace found.  The kernel tells nobody, so donard
  * looks now and then, and at the end of a copy.
  */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/sysmacros.h>
+
 #include "drive/blockdev.h"
+#include "drive/disk.h"
 #include "drive/stack.h"
 
 /* Only new controllers matter, because one that is gone needs no route. */
@@ -198,6 +203,21 @@ static enum dnd_change compare(struct dnd_stack *before, struct dnd_stack *now)
 	return DND_LEGS_LEFT;
 }
 
+/* Has it a table of device-mapper, at the top or further down, which somebody may replace?  md keeps the bytes by itself. */
+static bool has_table(struct donard_context *ctx, const struct dnd_stack *stack)
+{
+	char number[32], disk[64];
+
+	for (size_t i = 0; i < stack->node_count; i++) {
+		dev_t device = stack->nodes[i].device;
+
+		snprintf(number, sizeof(number), "%u:%u", major(device), minor(device));
+		if (device && !dnd_disk_name(ctx, number, disk, sizeof(disk)) && !strncmp(disk, "dm-", 3))
+			return true;
+	}
+	return false;
+}
+
 static enum dnd_change look_again(struct donard_context *ctx, const struct dnd_drive *drive,
 				  struct dnd_stack *stack, int *rc)
 {
@@ -205,8 +225,8 @@ static enum dnd_change look_again(struct donard_context *ctx, const struct dnd_d
 	enum dnd_change change;
 
 	*rc = dnd_blockdev_resolve_again(ctx, drive->device, drive->path, &now);
-	/* A target that donard does not know, such as a mirror, or none that keeps anything. */
-	if (*rc == -EOPNOTSUPP && !strncmp(drive->blockdev.disk, "dm-", 3))
+	/* A target that donard does not know, such as a mirror, or none that keeps anything; or a device that is no NVMe drive. */
+	if ((*rc == -EOPNOTSUPP || *rc == -ENOTBLK) && has_table(ctx, stack))
 		note_moved(stack, true);
 	if (*rc)
 		return DND_CHANGED;

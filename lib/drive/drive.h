@@ -224,6 +224,8 @@ struct dnd_doubt {
 	bool certain;			/* they are not flushed; else nobody knows, or the file has no name */
 };
 bool dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt);
+/* Asks the devices that it is made of now, rather than those of when it was opened. */
+bool dnd_drive_is_durable_now(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt);
 /* Do the two byte ranges share bytes on the medium or in a file? */
 enum dnd_sharing {
 	DND_APART,

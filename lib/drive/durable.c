@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <sys/sysmacros.h>
 
+#include "drive/blockdev.h"
 #include "drive/disk.h"
 #include "drive/file_check.h"
 #include "drive/stack.h"
@@ -140,11 +141,36 @@ static void check_file(struct donard_context *ctx, const struct dnd_drive *drive
 		dnd_file_journal_is_inside(ctx, drive->fd, doubt);
 }
 
-bool dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt)
+static void check(struct donard_context *ctx, const struct dnd_drive *drive, const struct dnd_blockdev *blockdev,
+		  struct dnd_doubt *doubt)
 {
 	*doubt = (struct dnd_doubt){ .certain = false };
 	if (drive->is_file)
 		check_file(ctx, drive, doubt);
-	check_blockdev(ctx, &drive->blockdev, doubt);
+	check_blockdev(ctx, blockdev, doubt);
+}
+
+bool dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt)
+{
+	check(ctx, drive, &drive->blockdev, doubt);
+	return !doubt->text[0];
+}
+
+bool dnd_drive_is_durable_now(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt)
+{
+	struct dnd_failure before = dnd_failure_keep(ctx);
+	struct dnd_blockdev now;
+
+	if (!drive->blockdev.stack && !drive->blockdev.multipath)
+		return dnd_drive_is_durable(ctx, drive, doubt);
+	if (dnd_blockdev_resolve_again(ctx, drive->device, drive->path, &now)) {
+		dnd_failure_put_back(ctx, &before);
+		check(ctx, drive, &drive->blockdev, doubt);
+		doubt_it(doubt, false, "whether %s is flushed is not known: donard cannot read all of what it is made of now",
+			 drive->blockdev.disk);
+		return false;
+	}
+	check(ctx, drive, &now, doubt);
+	dnd_blockdev_release(&now);
 	return !doubt->text[0];
 }

@@ -454,6 +454,36 @@ static void suspended_while_open(void **state)
 	dnd_drive_close(&drive);
 }
 
+/* Whatever was written to it before lies where nothing leads to it now, and nobody asks the new leg whether it flushes. */
+static void leads_to_no_drive(void **state)
+{
+	static const char *const disks[] = { "virtual/block/dm-3", "pci/0000:01:00.0/nvme/nvme0/nvme0n1",
+					     "pci/0000:02:00.0/nvme/nvme1/nvme1n1" };
+	struct fake *fake = *state;
+	struct dnd_drive drive = { .fd = -1, .device = makedev(253, 3), .path = "/dev/vg/data" };
+	struct dnd_doubt doubt;
+	char path[128];
+	int rc;
+
+	volume(fake);
+	for (size_t i = 0; i < sizeof(disks) / sizeof(disks[0]); i++) {
+		snprintf(path, sizeof(path), "devices/%s/queue/write_cache", disks[i]);
+		fake_file(fake, path, "write back");
+		snprintf(path, sizeof(path), "devices/%s/queue/fua", disks[i]);
+		fake_file(fake, path, "1");
+	}
+	assert_int_equal(resolve_volume(fake, &drive.blockdev), 0);
+	assert_true(dnd_drive_is_durable_now(fake->ctx, &drive, &doubt));
+	disk(fake, "sda", 8, 0);
+	fake_file(fake, "devices/virtual/block/dm-3/slaves/nvme1n1p1/dev", "8:0");
+	assert_int_equal(dnd_drive_look_again(fake->ctx, &drive, &rc), DND_CHANGED);
+	assert_int_equal(rc, -ENOTBLK);
+	assert_int_equal(dnd_blockdev_moves(&drive.blockdev), 1);
+	assert_false(dnd_drive_is_durable_now(fake->ctx, &drive, &doubt));
+	assert_non_null(strstr(doubt.text, "cannot read all of what it is made of now"));
+	dnd_drive_close(&drive);
+}
+
 /* What is written goes to it, too, and nobody knows where it lies. */
 static void replaced_leg(void **state)
 {
@@ -735,7 +765,8 @@ int main(void)
 		TEST(irregular_layouts), TEST(members_that_are_not_used), TEST(write_behind),
 		TEST(refused_arrays), TEST(partition_of_an_array), TEST(without_the_table),
 		TEST(suspended_and_built_in), TEST(shared_bytes), TEST(holders), TEST(changes), TEST(legs_of_a_range),
-		TEST(legs_of_a_line), TEST(array_that_is_named_twice), TEST(volumes_of_one_array), TEST(array_below_a_volume), TEST(suspended_while_open), TEST(replaced_leg),
+		TEST(legs_of_a_line), TEST(array_that_is_named_twice), TEST(volumes_of_one_array), TEST(array_below_a_volume),
+		TEST(suspended_while_open), TEST(leads_to_no_drive), TEST(replaced_leg),
 		TEST(health_without_a_leg), TEST(protection_information), cmocka_unit_test(tables),
 	};
 
