@@ -235,6 +235,7 @@ static int move_timed(struct dnd_copy *copy)
 	double start = dnd_now_seconds();
 	int rc = dnd_copy_check_resets(copy, move_bytes(copy));
 
+	copy->has_moved = !rc && dnd_copy_regions_answer(copy);
 	if (!rc)
 		rc = dnd_copy_settle(copy);
 	copy->result->seconds = dnd_now_seconds() - start;

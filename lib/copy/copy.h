@@ -61,6 +61,7 @@ struct dnd_copy {
 	double looked_seconds, looked_at_drives_seconds;	/* when progress.c last looked */
 	bool region_lost;		/* a region of the copy is being removed */
 	bool has_lost;			/* the device of one was reset, and no bytes count */
+	bool has_moved;			/* the last byte, out of regions whose devices answered then, and had not been reset */
 	uint32_t nvme_status;		/* of the command that failed, or 0 */
 };
 
@@ -169,6 +170,8 @@ void dnd_copy_watch_free(struct dnd_copy *copy);
  * failure stays, and says that no bytes count.
  */
 int dnd_copy_check_resets(struct dnd_copy *copy, int rc);
+/* Do the devices of the regions that the bytes came from answer, and is none of them being reset? */
+bool dnd_copy_regions_answer(const struct dnd_copy *copy);
 /* prove.c: proves the routes of both sides */
 int dnd_copy_prove(struct dnd_copy *copy);
 bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);

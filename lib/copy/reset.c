@@ -12,13 +12,33 @@ static int ask(struct dnd_copy *copy, const struct dnd_region *region)
 	return region->fd < 0 ? 0 : dnd_region_check_resets(copy->ctx, region);
 }
 
+/* A reset counts before a region that is gone. */
 static int ask_all(struct dnd_copy *copy)
 {
-	int rc = ask(copy, &copy->src.region);
+	const struct dnd_region *const regions[] = { &copy->src.region, &copy->via, &copy->dst.region };
+	int first = 0;
 
-	if (!rc)
-		rc = ask(copy, &copy->via);
-	return rc ? rc : ask(copy, &copy->dst.region);
+	for (size_t i = 0; first != -EIO && i < sizeof(regions) / sizeof(regions[0]); i++) {
+		struct dnd_failure before = dnd_failure_keep(copy->ctx);
+		int rc = ask(copy, regions[i]);
+
+		if (rc == -EIO || !first)
+			first = rc;
+		else if (rc)
+			dnd_failure_put_back(copy->ctx, &before);
+	}
+	return first;
+}
+
+/* A reset is counted at its end, and a removal shows later: only a barrier tells that there is none now. */
+static bool answers(const struct dnd_region *region)
+{
+	return region->fd < 0 || !dnd_region_try_sync(region, false);
+}
+
+bool dnd_copy_regions_answer(const struct dnd_copy *copy)
+{
+	return answers(&copy->src.region) && answers(&copy->via);
 }
 
 /* Can a reset explain this result?  Any other failure keeps its code and its text. */
@@ -35,11 +55,37 @@ static void count_none(struct donard_copy_result *result)
 	snprintf(result->durable_reason, sizeof(result->durable_reason), "a device was reset during the copy");
 }
 
+static bool is_gone(struct dnd_copy *copy, const struct dnd_side *side)
+{
+	return side->is_memory && ask(copy, &side->region) == -ENODEV;
+}
+
+/*
+ * A region is not held while the copy flushes and compares, so that it can be removed.  The bytes had left it by then, and
+ * may have been compared with what it has no more.  They are gone with a region that was their destination.
+ */
+static int check_late_removal(struct dnd_copy *copy, int rc, const struct dnd_failure *before)
+{
+	struct donard_copy_result *result = copy->result;
+	bool src_gone = is_gone(copy, &copy->src), dst_gone = is_gone(copy, &copy->dst);
+
+	if (dst_gone) {
+		result->durable = result->verified = false;
+		snprintf(result->durable_reason, sizeof(result->durable_reason), "%s went away", copy->dst.region.name);
+	}
+	if (may_come_of_reset(rc) && (dst_gone || (rc && src_gone)))
+		return -ENODEV;
+	dnd_failure_put_back(copy->ctx, before);
+	return rc;
+}
+
 int dnd_copy_check_resets(struct dnd_copy *copy, int rc)
 {
 	struct dnd_failure before = dnd_failure_keep(copy->ctx);
 	int reset = copy->has_lost ? 0 : ask_all(copy);
 
+	if (reset == -ENODEV && copy->has_moved)
+		return check_late_removal(copy, rc, &before);
 	/* Nothing is known of a region that is gone: what was counted may be there. */
 	if (!reset || (reset != -EIO && !may_come_of_reset(rc))) {
 		dnd_failure_put_back(copy->ctx, &before);

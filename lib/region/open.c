@@ -419,10 +419,11 @@ static int count_resets(const struct dnd_region *region, uint64_t *resets)
 
 int dnd_region_check_resets(struct donard_context *ctx, const struct dnd_region *region)
 {
-	uint64_t resets = 0;
+	uint64_t resets = region->info.resets;
 	int rc = count_resets(region, &resets);
 
-	if (!rc && resets != region->info.resets)
+	/* Also of a region that is gone: its contents were lost before. */
+	if (resets != region->info.resets)
 		rc = -EIO;
 	return rc ? dnd_region_access_failed(ctx, region, -rc) : 0;
 }

@@ -16,6 +16,7 @@
 
 uint32_t played_route = P2PMEM_ROUTE_SWITCH, played_flags, played_region_flags;
 uint64_t played_available, played_resets, played_folio_bytes;
+bool played_removed;
 struct loop_info64 played_loop;
 
 static void play_info(int fd, struct p2pmem_info *info)
@@ -100,6 +101,7 @@ static int play_sync(void)
 static void play_status(struct p2pmem_status *status)
 {
 	status->resets = played_resets;
+	status->state = played_removed ? P2PMEM_STATE_GONE : P2PMEM_STATE_READY;
 }
 
 static int play_loop(struct loop_info64 *info)
@@ -116,6 +118,10 @@ static int play_ioctl(int fd, unsigned long request, void *argument)
 {
 	if (request == FS_IOC_GETFLAGS || request == FS_IOC_FIEMAP)
 		return ASK_THE_KERNEL;
+	if (request == P2PMEM_IOC_INFO && played_removed) {
+		errno = ENODEV;
+		return -1;
+	}
 	if (request == P2PMEM_IOC_INFO)
 		play_info(fd, argument);
 	else if (request == P2PMEM_IOC_PROBE_PEER)
@@ -340,6 +346,7 @@ int copy_setup(void **state)
 	played_piece_bytes = 0;
 	played_reset = false;
 	played_resets = 0;
+	played_removed = false;
 	played_access_bytes = SIZE_MAX;
 	played_accesses_before_reset = 0;
 	played_fallback = false;

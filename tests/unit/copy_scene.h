@@ -37,6 +37,7 @@ extern size_t played_access_bytes;
 extern unsigned int played_accesses_before_reset;
 /* How often the device of each region was reset so far. */
 extern uint64_t played_resets, played_folio_bytes;
+extern bool played_removed;	/* the regions */
 /* What every loop device that has a node says of its file; the inode 0: it may not be asked. */
 extern struct loop_info64 played_loop;
 /* The region that is being taken away, if any. */

@@ -280,12 +280,58 @@ static void last_block_of_a_smaller_drive(void **state)
 	}
 }
 
+static uint64_t played_resets_at_removal;
+
+static int remove_when_flushing(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	(void)user, (void)done_bytes, (void)total_bytes;
+	if (phase == DONARD_PHASE_FLUSH && !played_removed) {
+		played_removed = true;
+		played_resets += played_resets_at_removal;
+	}
+	return 0;
+}
+
+/* What had left it before counts, and what had come to it does not last. */
+static void removed_afterwards(void **state)
+{
+	struct scene *scene = *state;
+
+	fill_region(scene, scene->data);
+	write_file(scene->out, scene->data + REGION_BYTES, REGION_BYTES);
+	scene->options.flags = 0;
+	scene->options.progress_fn = remove_when_flushing;
+	scene->options.length_bytes = REGION_BYTES;
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), 0);
+	assert_true(played_removed);
+	assert_int_equal(scene->result.bytes, REGION_BYTES);
+	assert_null(strstr(scene->result.durable_reason, "went away"));
+	played_removed = false;
+	played_reset = true;	/* one had begun when the last byte moved, and is not counted yet */
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), -ENODEV);
+	assert_int_equal(scene->result.bytes, 0);
+	assert_false(scene->result.durable);
+	played_reset = played_removed = false;
+	played_resets_at_removal = 1;
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EIO);
+	assert_int_equal(scene->result.bytes, 0);
+	played_resets_at_removal = 0;
+	played_resets = 0;
+	played_removed = false;
+	assert_int_equal(copy(scene, scene->out, "p2pmem0"), -ENODEV);
+	assert_int_equal(scene->result.bytes, REGION_BYTES);
+	assert_int_equal(scene->result.overwritten_bytes, 0);
+	assert_false(scene->result.durable);
+	assert_string_equal(scene->result.durable_reason, "p2pmem0 went away");
+	assert_says(error_of(scene), "p2pmem0: the region went away");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(old_file), CASE(short_file), CASE(new_file), CASE(over_what_a_handle_made), CASE(into_region), CASE(reset),
 		CASE(stopped_after_reset), CASE(region_apart), CASE(region_upwards), CASE(region_downwards),
-		CASE(last_block_of_a_smaller_drive),
+		CASE(last_block_of_a_smaller_drive), CASE(removed_afterwards),
 	};
 
 	return cmocka_run_group_tests_name("copy, left behind", tests, NULL, NULL);
