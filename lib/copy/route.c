@@ -153,6 +153,9 @@ static int open_staging(struct dnd_copy *copy)
 	if (rc)
 		return rc;
 	copy->via = copy->staging->region;
+	if (copy->via.info.kind == P2PMEM_KIND_GPU_NVIDIA)
+		return dnd_fail(copy->ctx, DND_E_UNSUPPORTED, "%s: its memory is the GPU's own, which programs allocate by the GPU's "
+				"driver: there is none for staging. Name a region of another kind.", copy->via.name);
 	if (!dnd_region_persistent(&copy->via))
 		return 0;
 	return dnd_fail(copy->ctx, DND_E_UNSUPPORTED, "%s: persistent memory is never used for "

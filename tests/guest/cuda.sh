@@ -197,6 +197,7 @@ bad_copies_of_gpu() {
 	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF" --page-type generic
 	gpu_refused 2 "gpu:0: .*Say how much to copy with --size" gpu:0 "$LAB_BETA"
 	gpu_refused 1 "past the end" gpu:0+64T "$LAB_BETA" --size 1M
+	exits 3 "p2pmem0: its memory is the GPU's own" donard-cli copy "$LAB_ALPHA" "$LAB_BETA" --via p2pmem0 --size 1M
 	lever bar1_mib 38
 	gpu_refused 1 BAR1 "$LAB_ALPHA" gpu:0 --size 16M
 }
