@@ -103,7 +103,7 @@ const char *donard_file_kind_text(enum donard_file_kind kind);
  * @fd: its descriptor, which the file owns
  * @path: the path that it was opened by
  * @disk: the disk that it is on, "nvme0n1" or "md0"
- * @size_bytes: its size when it was opened, or when a later donard_copy_between() of it began
+ * @size_bytes: its size when it was opened; a copy or another program may have changed it since (lseek() of @fd to its end)
  * @align_bytes: offsets and lengths must be multiples of this
  * @memory_align_bytes: addresses in memory must be multiples of this
  * @request_bytes: the longest request that becomes one command, 0 if not known; longer ones are split
