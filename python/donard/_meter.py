@@ -55,8 +55,9 @@ class Metering:
         options.interval_user = self._metering
 
     @property
-    def result(self) -> Measurement:
-        return Measurement.of(self._measured)
+    def result(self) -> Measurement | None:
+        """None if the call never came to what it would have metered."""
+        return Measurement.of(self._measured) if self._measured.meter != ffi.NULL else None
 
     def close(self) -> None:
         self._meter.close()

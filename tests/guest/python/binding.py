@@ -159,6 +159,11 @@ def refused(path):
             except donard.Error as error:
                 errors.append((error.code, error.exit_status))
         equal("refusals", [("bounces", 3)] * 2, errors)
+        try:
+            context.copy(path, "p2pmem0", meter="none")
+            sys.exit("it was not refused")
+        except donard.Error as error:
+            equal("what was metered", None, error.result.measurement)
 
 
 def measures(drive):
