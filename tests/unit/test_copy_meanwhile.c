@@ -32,7 +32,7 @@ static int act(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_
 	return 0;
 }
 
-static bool played_indirect;
+static bool played_indirect, played_filtered;
 
 /* A file system that begins to do without direct I/O, as ext4 does for chattr +j without delayed allocation. */
 long syscall(long number, ...)
@@ -42,6 +42,10 @@ long syscall(long number, ...)
 	void *a[6] = { 0 };
 	long rc;
 
+	if (number == 451 && played_filtered) {	/* cachestat() */
+		errno = EPERM;
+		return -1;
+	}
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "syscall");
 	va_start(args, number);
@@ -66,7 +70,7 @@ static int setup(void **state)
 	played_act = NULL;
 	played_phase = DONARD_PHASE_COPY;
 	played_done_bytes = HALF;
-	played_indirect = false;
+	played_indirect = played_filtered = false;
 	fake_file(scene->fake, "block/nvme7n1/queue/write_cache", "write back");
 	fake_file(scene->fake, "block/nvme7n1/queue/fua", "1");
 	snprintf(path, sizeof(path), "%s/p2pmem0", scene->fake->root);
@@ -384,11 +388,28 @@ static void journalled_meanwhile(void **state)
 	assert_file(scene->out, scene->data, REGION_BYTES);
 }
 
+/* What a bounce has left in the page cache is not what the drive holds. */
+static void nobody_tells_what_is_cached(void **state)
+{
+	struct scene *scene = *state;
+
+	played_indirect = true;
+	scene->options.flags = DONARD_COPY_ALLOW_BOUNCE | DONARD_COPY_VERIFY;
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), 0);
+	assert_true(scene->result.verified);
+	played_filtered = true;
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EPERM);
+	assert_says(donard_error(scene->fake->ctx), "nobody tells whether pages of it stay in the page cache");
+	assert_false(scene->result.verified);
+	assert_int_equal(scene->result.bytes, REGION_BYTES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		MEANWHILE(holes), MEANWHILE(cut_at_the_end), MEANWHILE(no_holes), MEANWHILE(many_extents), MEANWHILE(names), MEANWHILE(new_file_is_taken),
 		MEANWHILE(other_names), MEANWHILE(by_handle), MEANWHILE(cached_before), MEANWHILE(journalled_meanwhile),
+		MEANWHILE(nobody_tells_what_is_cached),
 	};
 
 	return cmocka_run_group_tests_name("copy_meanwhile", tests, NULL, NULL);
