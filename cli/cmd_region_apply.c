@@ -286,13 +286,15 @@ static bool is_asked_for(const struct cli *cli, const char *name)
 static int check_names(struct apply *apply, const char *dir)
 {
 	const struct cli *cli = apply->cli;
-	char text[512];
+	const char *named = cli_value(cli, "config");
+	char text[768];
 
 	for (int i = 0; i < cli->argument_count; i++) {
 		if (regionconf_find(&apply->config, cli->arguments[i]))
 			continue;
 		snprintf(text, sizeof(text), "%.200s: %.200s configures no region of that name; 'donard-cli region "
-			 "apply --dry-run' shows those that it does.", cli->arguments[i], dir);
+			 "apply --dry-run%s%.200s' shows those that it does.", cli->arguments[i], dir, named ? " --config " : "",
+			 named ? : "");
 		return cli_fail_text(cli, EXIT_FAILED, "no-such-region", text);
 	}
 	return 0;
