@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "bench_copy.h"
@@ -102,7 +103,10 @@ static struct bench_piece piece_of(const struct bench *bench, const struct point
 	};
 }
 
-/* The runner closes what a job prints to: the report needs a descriptor of its own. */
+/*
+ * The runner closes what a job prints to: the report needs a descriptor of its own. In memory: on a full file system the
+ * report of a run would be lost, and with it the run's time.
+ */
 static int prepare(const struct bench *bench, const struct point *point, struct run *run)
 {
 	for (uint64_t i = 0; i < point->threads; i++) {
@@ -110,7 +114,7 @@ static int prepare(const struct bench *bench, const struct point *point, struct 
 		int count;
 
 		run->pieces[i] = piece_of(bench, point, i);
-		run->reports[i] = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+		run->reports[i] = memfd_create("report", MFD_CLOEXEC);
 		if (run->reports[i] < 0)
 			return -errno;
 		count = point->method->prepare(&run->pieces[i],

@@ -222,6 +222,16 @@ what_cannot_be_compared() {
 	within 5 region_is_free p2pmem0
 }
 
+# What the methods tell is in no file system that may be full.
+nothing_fits_into_tmp() {
+	# shellcheck disable=SC2016  # for the shell inside
+	RESULT=$(unshare --mount bash -ec 'mount -t tmpfs -o size=4k tmpfs /tmp; head -c 4096 /dev/zero >/tmp/all; exec "$@"' bash \
+		donard-cli bench copy "$LAB_ALPHA" p2pmem0 --size 1M --block-sizes 64K --queue-depths 4 --rounds 1 \
+		--methods donard,queue,memcpy,dd --json 2>"$WORK/err") || fail "status $?: $(cat "$WORK/err")"
+	equal "methods with a time" '["donard","queue","memcpy","dd"]' \
+		"$(jq -c '[.samples[] | select(.bytes == 1048576 and .seconds > 0) | .method]' <<<"$RESULT")"
+}
+
 # control_of BDF - Device Control, from the function itself: its largest payload, and its largest read request.
 control_of() {
 	local control=$((16#$(setpci -s "$1" CAP_EXP+8.w)))
@@ -470,6 +480,7 @@ else
 	t "setup, a signal" stops_cleanly
 	t "copy, without io_uring" without_uring
 	t "copy, what cannot be compared" what_cannot_be_compared
+	t "copy, a full /tmp" nothing_fits_into_tmp
 	t "copy, links" links_of_copy
 	t "copy, a link names the region" link_names_region
 	t "queue, threads side by side" threads_side_by_side
