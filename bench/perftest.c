@@ -232,6 +232,18 @@ static int failed(struct cli *cli, const struct client *client, const char *addr
 	return cli_fail_text(cli, EXIT_FAILED, "peer-lost", text);
 }
 
+/* The library knows nothing of it. */
+static int not_started(struct cli *cli, const struct client *client, int rc, const struct cli_job_usage *usage)
+{
+	char text[256];
+
+	if (usage->failed_call)
+		return cli_jobs_failed(cli, rc, usage);
+	snprintf(text, sizeof(text), "there is nowhere to keep what %s prints (memfd_create: %s). Raise the limit 'ulimit -n', "
+		 "or free memory.", client->argv[0], strerror(-rc));
+	return cli_fail_text(cli, EXIT_FAILED, "system", text);
+}
+
 /* @output is what it printed, on both streams. */
 static int run_once(struct client *client, struct bench_rdma *seen, char output[OUTPUT_BYTES], int *status)
 {
@@ -307,7 +319,7 @@ int bench_perftest_run(struct cli *cli, const struct bench_rdma *run, uint16_t f
 	} while ((!rc || rc == -ECHILD) && !*sample && may_try_again(status) && cli_now_seconds() < deadline &&
 		 !nanosleep(&nap, NULL));
 	if (rc && rc != -ECHILD)
-		return cli_fail(cli, rc);
+		return not_started(cli, &client, rc, &seen.usage);
 	if (!*sample)
 		return failed(cli, &client, run->options.address, status, output);
 	add_costs(*sample, &seen, status);

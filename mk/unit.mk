@@ -99,6 +99,10 @@ $(BUILD)/tests/unit/test_bench_gpu.o: ALL_CFLAGS += -iquote bench -iquote tool
 $(BUILD)/tests/unit/test_bench_gpu: $(addprefix $(BUILD)/,$(addprefix bench/,cufile.o methods.o plain.o) tool/progress.o)
 $(BUILD)/tests/unit/test_bench_gpu: UNIT_LIBS := -ljson-c $(addprefix -Wl$(comma)--wrap=,pread pwrite fsync dlopen dlsym)
 
+$(BUILD)/tests/unit/test_perftest.o: ALL_CFLAGS += -iquote tool
+$(BUILD)/tests/unit/test_perftest: $(addprefix $(BUILD)/,bench/perftest.o $(addprefix tool/,output.o process.o progress.o utf8.o)) $(METER_OBJS)
+$(BUILD)/tests/unit/test_perftest: UNIT_LIBS := -ljson-c $(addprefix -Wl$(comma)--wrap=,fork memfd_create)
+
 DOCTOR_TESTS := $(addprefix $(BUILD)/tests/unit/,test_doctor test_prove_nic)
 $(addsuffix .o,$(DOCTOR_TESTS)): ALL_CFLAGS += -iquote tool
 $(DOCTOR_TESTS): $(addprefix $(BUILD)/cli/doctor/,check_direct_map.o check_nodes.o codes.o compare.o find.o kernel.o loopback.o pairs.o pci.o prove.o \

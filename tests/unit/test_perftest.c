@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the benchmark says where perftest's client cannot be started. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "bench/bench_rdma.h"
+#include "donard/rdma.h"
+#include "says.h"
+#include "tool/errors.h"
+#include "unit.h"
+
+const char *cli_name = "bench";
+
+static char said[512];
+static int fork_error, memory_error;
+
+int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text)
+{
+	(void)cli;
+	(void)code;
+	snprintf(said, sizeof(said), "%s", text);
+	return exit_code;
+}
+
+/* Whatever the library failed at last: nothing of perftest's. */
+int cli_fail(const struct cli *cli, int rc)
+{
+	(void)rc;
+	return cli_fail_text(cli, EXIT_FAILED, "", "the library's");
+}
+
+void bench_add_measured(struct json_object *sample, const struct donard_measurement *measurement)
+{
+	(void)sample;
+	(void)measurement;
+}
+
+const char *bench_rdma_word(unsigned int direction)
+{
+	(void)direction;
+	return "write";
+}
+
+pid_t __real_fork(void);
+pid_t __wrap_fork(void);
+pid_t __wrap_fork(void)
+{
+	errno = fork_error;
+	return fork_error ? -1 : __real_fork();
+}
+
+int __real_memfd_create(const char *name, unsigned int flags);
+int __wrap_memfd_create(const char *name, unsigned int flags);
+int __wrap_memfd_create(const char *name, unsigned int flags)
+{
+	errno = memory_error;
+	return memory_error ? -1 : __real_memfd_create(name, flags);
+}
+
+static void fails_with(const char *text)
+{
+	const struct bench_rdma run = {
+		.options = { .mode = CLI_RDMA_BANDWIDTH, .direction = DONARD_RDMA_WRITE, .address = "192.0.2.1",
+			     .block_bytes = 4096, .queue_depth = 1, .iterations = 5 },
+	};
+	struct json_object *sample = NULL;
+	struct cli cli = { 0 };
+
+	said[0] = '\0';
+	assert_int_equal(bench_perftest_run(&cli, &run, BENCH_PERFTEST_PORT, 0, &sample), EXIT_FAILED);
+	assert_null(sample);
+	assert_says(said, text);
+}
+
+static void no_process_is_to_be_had(void **state)
+{
+	(void)state;
+	fork_error = EAGAIN;
+	fails_with("a process cannot be started (fork: Resource temporarily unavailable)");
+	fork_error = 0;
+}
+
+static void its_output_has_no_place(void **state)
+{
+	(void)state;
+	memory_error = EMFILE;
+	fails_with("what ib_write_bw prints (memfd_create: Too many open files)");
+	memory_error = 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_process_is_to_be_had),
+		cmocka_unit_test(its_output_has_no_place),
+	};
+
+	return cmocka_run_group_tests_name("perftest", tests, NULL, NULL);
+}
