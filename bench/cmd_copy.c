@@ -2,6 +2,7 @@
 /* bench copy: every method at every point, rounds interleaved, raw samples out. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ struct bench {
 	struct donard_meter *meter;
 	struct json_object *model;
 	const char *drive, *write_to, *region;
+	char drive_node[PATH_MAX], write_to_node[PATH_MAX];
 	char pins_in[32];	/* the region that is looked at: with a GPU, the one that its memory is pinned in */
 	bool of_gpu;
 	const struct bench_method *methods[LIST_MAX];
@@ -564,6 +566,13 @@ static int check_drive(struct bench *bench, const char *path, int flags)
 	return cli_fail_text(bench->cli, EXIT_FAILED, "drive", text);
 }
 
+/* From here on a drive has its own name, too: its namespace goes by it, and by no link of udev's. */
+static void take_own_name(const char **drive, char node[PATH_MAX])
+{
+	if (*drive && realpath(*drive, node))
+		*drive = node;
+}
+
 static void add_options(const struct bench *bench)
 {
 	bench_add_option(bench->model, "size", json_object_new_uint64(bench->size_bytes));
@@ -580,6 +589,8 @@ static int run_bench(struct bench *bench)
 		rc = check_drive(bench, bench->write_to, O_RDWR | O_EXCL);
 	if (rc)
 		return rc;
+	take_own_name(&bench->drive, bench->drive_node);
+	take_own_name(&bench->write_to, bench->write_to_node);
 	add_options(bench);
 	add_links(bench);
 	cli_catch_signals();

@@ -207,17 +207,19 @@ without_uring() {
 
 # The drive's name goes with the copy that would be compared: that says nothing about the data.
 what_cannot_be_compared() {
-	ln -s "$LAB_ALPHA" "$WORK/drive"
+	local drive=/dev/drive-of-test
+	cp -a "$(readlink -f "$LAB_ALPHA")" "$drive"
+	at_end "rm -f $drive"
 	mkdir "$WORK/bin"
 	cat >"$WORK/bin/dd" <<-END
 		#!/bin/sh
 		$(command -v dd) "\$@" || exit
 		case " \$* " in
-		*" count=1048576 "*) rm "$WORK/drive" ;;
+		*" count=1048576 "*) rm "$drive" ;;
 		esac
 	END
 	chmod +x "$WORK/bin/dd"
-	PATH="$WORK/bin:$PATH" exits 1 'dd: what it copied cannot be compared: No such file' donard-cli bench copy "$WORK/drive" \
+	PATH="$WORK/bin:$PATH" exits 1 'dd: what it copied cannot be compared: No such file' donard-cli bench copy "$drive" \
 		p2pmem0 --size 1M --block-sizes 64K --rounds 1 --methods dd
 	within 5 region_is_free p2pmem0
 }
@@ -256,6 +258,16 @@ link_names_region() {
 	at_end "rm -rf /dev/p2pmem"
 	bench copy "$LAB_ALPHA" /dev/p2pmem/by-name/scratch --size 1M --block-sizes 64K --rounds 1 --methods donard,memcpy
 	holds "its region" '[.samples[] | [.method, .region]] | unique == [["donard", "p2pmem0"], ["memcpy", "p2pmem0"]]'
+}
+
+# As in /dev/disk/by-id.
+link_names_drive() {
+	ln -s "$LAB_ALPHA" "$WORK/nvme-QEMU_alpha"
+	ln -s "$LAB_BETA" "$WORK/nvme-QEMU_beta"
+	bench copy "$WORK/nvme-QEMU_alpha" p2pmem0 --write-to "$WORK/nvme-QEMU_beta" --size 1M --block-sizes 64K --rounds 1 \
+		--methods donard
+	holds "its functions" "[.links[] | [.direction, .drive, .drive_function]] ==
+		[[\"to-region\", \"$LAB_ALPHA\", \"$LAB_ALPHA_BDF\"], [\"from-region\", \"$LAB_BETA\", \"$LAB_BETA_BDF\"]]"
 }
 
 bad_gpu() {
@@ -483,6 +495,7 @@ else
 	t "copy, a full /tmp" nothing_fits_into_tmp
 	t "copy, links" links_of_copy
 	t "copy, a link names the region" link_names_region
+	t "copy, a link names the drive" link_names_drive
 	t "queue, threads side by side" threads_side_by_side
 	t "queue, fio touches the region alike" fio_touches_alike
 	t "queue, fewer in flight than asked for" fewer_in_flight
