@@ -99,18 +99,26 @@ dkms_kernels = $(shell PATH="$(PATH)" dkms status p2pmem 2>/dev/null | sed -n 's
 forget_dkms = for version in $(dkms_versions); do dkms remove "p2pmem/$$version" --all || exit; done; \
 	rm -rf $(filter-out $(1),$(patsubst %,/usr/src/p2pmem-%,$(dkms_versions)))
 
-# The other kernels that had it. Nobody builds for them later: DKMS does when a kernel or its headers are installed.
-dkms_others = @for kernel in $(filter-out $(KVER),$(dkms_kernels)); do \
-	dkms install p2pmem/$(VERSION) -k "$$kernel" || echo "make: Linux $$kernel has no module now. DKMS says why; then type:" \
-		"dkms install p2pmem/$(VERSION) -k $$kernel" >&2; done
+# For this kernel, and for the others that had it, also where DKMS fails for this one. Nobody builds for them later: DKMS does
+# when a kernel or its headers are installed.
+dkms_install = @failed=; for kernel in $(KVER) $(filter-out $(KVER),$(dkms_kernels)); do \
+	dkms install p2pmem/$(VERSION) -k "$$kernel" || { [ "$$kernel" != "$(KVER)" ] || failed=2; \
+		echo "make: Linux $$kernel has no module now. DKMS says why; then type:" \
+			"dkms install p2pmem/$(VERSION) -k $$kernel" >&2; }; done; exit $${failed:-0}
+
+# KDIR may be a tree that was only built: of it DKMS knows nothing.
+.PHONY: dkms-kernel
+dkms-kernel: kernel-headers
+	@[ -e "$(modules_dir)/build" ] || { \
+		echo "make: $(KDIR): Linux $(KVER) is not installed: there is no $(modules_dir)/build, by which DKMS builds." \
+			"Install that kernel first, or name the headers of another one with KDIR=" >&2; exit 2; }
 
 # The module is built before what works is replaced or removed, also by "make -j": what fails here would fail there.
-install-dkms: $(if $(DESTDIR),,needs-dkms module) install-rules
+install-dkms: $(if $(DESTDIR),,needs-dkms dkms-kernel module) install-rules
 	$(MAKE) dkms-source
 	$(if $(DESTDIR),,$(call forget_dkms,$(DKMS_DIR)))
 	$(if $(DESTDIR),,$(remove_own_module))
-	$(if $(DESTDIR),,dkms install p2pmem/$(VERSION) -k $(KVER))
-	$(if $(DESTDIR),,$(dkms_others))
+	$(if $(DESTDIR),,$(dkms_install))
 
 uninstall-dkms: uninstall-rules
 	$(if $(DESTDIR),,-if command -v dkms >/dev/null; then $(forget_dkms); fi)

@@ -382,22 +382,57 @@ version_is_that_of_any_locale() {
 		diff -r "$LOGS/english" "$LOGS/turkish"
 }
 
-# What works stays where the module does not compile, also when much is done at once. No dkms is run, and no rule installed.
-dkms_source_waits_for_module() {
-	local dir=$LOGS/dkms-source make=(make -s -j8 -o install-rules -o needs-dkms "KDIR=$LOGS/dkms-source/kdir" DESTDIR=
-		"DKMS_DIR=$LOGS/dkms-source/there")
+# fake_dkms DIR - in DIR/bin: it has the module for Linux 6.99-other and 6.1-before, and fails for the first. What it is asked
+# for is in DIR/asked. DIR/kdir is the first one's tree, DIR/modules its modules. MAKE_DKMS installs no rule.
+fake_dkms() {
+	local dir=$1
+	MAKE_DKMS=(make -s -o install-rules -o needs-dkms "KDIR=$dir/kdir" DESTDIR= "DKMS_DIR=$dir/there" "modules_dir=$dir/modules")
 	rm -rf "$dir"
 	fake_kdir "$dir/kdir"
-	mkdir "$dir/bin" "$dir/there"
+	mkdir -p "$dir/bin" "$dir/there" "$dir/modules/build"
 	echo works >"$dir/there/dkms.conf"
-	# shellcheck disable=SC2016  # for the shell inside
-	printf '#!/bin/sh\n[ "$1" = status ] || echo "$*" >>%s/asked\n' "$dir" >"$dir/bin/dkms"
+	cat >"$dir/bin/dkms" <<-END
+		#!/bin/sh
+		if [ "\$1" = status ]; then
+			printf 'p2pmem/of-a-test, %s, x86_64: installed\n' 6.99-other 6.1-before
+			exit
+		fi
+		echo "\$*" >>$dir/asked
+		case "\$*" in
+		*" 6.99-other") exit 1 ;;
+		esac
+	END
 	chmod +x "$dir/bin/dkms"
+}
+
+# What works stays where the module does not compile, also when much is done at once.
+dkms_source_waits_for_module() {
+	local dir=$LOGS/dkms-source MAKE_DKMS make
+	fake_dkms "$dir"
+	make=("${MAKE_DKMS[@]}" -j8)
 	printf 'modules:\n\t@sleep 1; echo "does not compile"; false\n' >"$dir/kdir/Makefile"
 	PATH=$dir/bin:$PATH says 2 'does not compile' "${make[@]}" install-dkms || return
 	printf 'there: %s\n' "$(cd "$dir" && find there* -type f)"
 	[[ $(cat "$dir/there/dkms.conf") == works && $(cd "$dir" && find there* -type f) == there/dkms.conf && ! -e $dir/asked ]] || return
 	"${make[@]}" dkms-source && [[ -s $dir/there/kernel/Kbuild ]]
+}
+
+# Of a kernel that was built and is not installed.
+dkms_keeps_what_it_has() {
+	local dir=$LOGS/dkms-kernel MAKE_DKMS
+	fake_dkms "$dir"
+	rmdir "$dir/modules/build" "$dir/modules"
+	PATH=$dir/bin:$PATH says 2 'Linux 6.99-other is not installed: there is no .*/modules/build.*KDIR=' "${MAKE_DKMS[@]}" install-dkms &&
+		[[ $(cat "$dir/there/dkms.conf") == works && ! -e $dir/asked ]]
+}
+
+dkms_failure_leaves_the_others() {
+	local dir=$LOGS/dkms-others MAKE_DKMS
+	fake_dkms "$dir"
+	PATH=$dir/bin:$PATH says 2 'Linux 6.99-other has no module now.*dkms install p2pmem/[0-9.]* -k 6.99-other' "${MAKE_DKMS[@]}" \
+		install-dkms || return
+	cat "$dir/asked"
+	grep -qx 'remove p2pmem/of-a-test --all' "$dir/asked" && grep -qx 'install p2pmem/[0-9.]* -k 6.1-before' "$dir/asked"
 }
 
 # By the words of dkms.conf, which take each kernel of the guests, from what install-dkms copies and nothing else, for the
@@ -448,6 +483,8 @@ run_build() {
 	try "build: one version" one_version
 	try "build: the same in another locale" version_is_that_of_any_locale
 	try "build: DKMS gets no source that does not compile" dkms_source_waits_for_module
+	try "build: DKMS keeps what it has, for a kernel that is not installed" dkms_keeps_what_it_has
+	try "build: DKMS fails for one kernel and not for the others" dkms_failure_leaves_the_others
 	! in_ring all || try "build: what DKMS gets is whole" dkms_builds
 }
 

@@ -106,7 +106,7 @@ modules_go_where_they_are_sought() {
 		"${for_kernel[@]}" install-module DESTDIR=/out/dest
 		filled=$(cd /out/dest/lib/modules && find . -name p2pmem.ko)
 		depmod=$("${for_kernel[@]}" -n install-module DESTDIR= | sed -n "s/^depmod -a //p")
-		dkms=$("${for_kernel[@]}" -n -o module install-dkms DESTDIR= | sed -n "s/^dkms install .* -k //p")
+		dkms=$("${for_kernel[@]}" -n -o module install-dkms DESTDIR= | sed -n "s/.*for kernel in \([^ ;]*\).*/\1/p")
 		echo "expected $1; filled: $filled; depmod: $depmod; dkms: $dkms"
 		[[ $filled == "./$1/"*/p2pmem.ko && $depmod == "$1" && $dkms == "$1" ]]
 		"${for_kernel[@]}" uninstall-module DESTDIR=/out/dest
