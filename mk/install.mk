@@ -24,6 +24,13 @@ MAN5_FILES := docs/donard-regions.conf.5
 # $(call put,MODE,FOLDER,FILES)
 put = install -d "$(DESTDIR)$(2)" && install -m $(1) $(3) "$(DESTDIR)$(2)/"
 
+# Where udev and systemd look, each below one of these.
+READ_BELOW := /etc /run /usr/lib /lib /usr/local/lib
+
+# $(call told_unread,VARIABLE,WHO,FOLDER,TEXT) - where the variable names no such FOLDER.
+told_unread = $(if $(filter $(abspath $($(1))),$(addsuffix /$(3),$(READ_BELOW))),,@echo "make: $(2) does not look into" \
+	"$($(1)): $(4). Give $(1)=/usr/local/lib/$(3) as well" >&2)
+
 # By whoever builds: what root made, "make clean" of a user could not remove.
 all: $(BUILD)/man3.ok $(SERVICE_FILES)
 
@@ -51,6 +58,8 @@ install: $(BUILD)/man3.ok userspace $(SERVICE_FILES)
 	$(if $(DESTDIR),,-ldconfig)
 	$(if $(DESTDIR),,-$(tell_udev); $(tell_systemd))
 	$(if $(DESTDIR),,$(call told_without,systemctl,nothing brings regions back at boot unless it runs 'donard-cli region apply'))
+	$(if $(DESTDIR),,$(call told_unread,RULESDIR,udev,udev/rules.d,no region gets the user and mode of its configuration))
+	$(if $(DESTDIR),,$(call told_unread,UNITDIR,systemd,systemd/system,nothing brings regions back at boot))
 
 # The files of "install", and the folders that are ours alone.
 INSTALLED = $(addprefix $(BINDIR)/,donard-cli donard-bench donard-stat) \

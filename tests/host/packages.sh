@@ -46,6 +46,25 @@ libdir_is_where_programs_look() {
 		grep -x 'libdir=/opt/donard/lib64' "$dir"/opt/donard/lib64/pkgconfig/libdonard{,-meter}.pc
 }
 
+# told_of_unread VARIABLE... - what "make install" of those says of places where udev and systemd do not look.
+told_of_unread() {
+	make -n "BUILD=$BUILD" DESTDIR= "$@" install | grep -oE '(udev|systemd) does not look into|Give [^ ]*'
+}
+
+places_that_nobody_reads_are_told() {
+	local prefix rules=RULESDIR=/usr/local/lib/udev/rules.d units=UNITDIR=/usr/local/lib/systemd/system
+	diff <(told_of_unread PREFIX=/opt/donard) - <<<"udev does not look into
+Give $rules
+systemd does not look into
+Give $units" || return
+	diff <(told_of_unread PREFIX=/opt/donard UNITDIR=/lib/systemd/system/) - <<<"udev does not look into
+Give $rules" || return
+	diff <(told_of_unread PREFIX=/opt/donard "$rules" "$units") /dev/null || return
+	for prefix in /usr /usr/local; do
+		diff <(told_of_unread "PREFIX=$prefix") /dev/null || return
+	done
+}
+
 # Each file goes into one package, and each line of debian/*.install takes one.
 debian_divides_what_is_installed() {
 	local dir=$LOGS/divide
@@ -160,6 +179,7 @@ run_install() {
 	try "install: uninstall removes what install put there" uninstall_removes_what_install_put
 	try "install: files are for everybody, whatever the umask" installed_for_everybody
 	try "install: LIBDIR is where programs look" libdir_is_where_programs_look
+	try "install: places where nobody looks are told" places_that_nobody_reads_are_told
 	try "install: modules go where depmod and dkms look" modules_go_where_they_are_sought
 	try "install: each recipe has a test" tests/host/recipes.py check
 	try "install: a recipe without a test is noticed" recipe_without_test_is_noticed
