@@ -71,6 +71,41 @@ static void tell_udev(struct save *save, const char *region)
 		save->udev_works |= cli_tell_udev(region);
 }
 
+/* udev's part, for a region whose section it could not read or tell. Somebody may want it so, too. */
+static bool is_roots_alone(const struct stat *node)
+{
+	return !node->st_uid && !node->st_gid && (node->st_mode & 0777) == 0600;
+}
+
+/*
+ * The region without its link never got what the section says of its users: that its node has not is no change.  True if
+ * udev is to look again.
+ */
+static bool heed_users(struct save *save, const char *region, const struct region_section *before, struct region_section *now)
+{
+	char path[64];
+	struct stat node;
+
+	snprintf(path, sizeof(path), "/dev/%s", region);
+	if (!is_udevs_folder(save->dir) || !cli_udev_runs() || stat(path, &node) || !is_roots_alone(&node) ||
+	    section_is_linked(before, &node))
+		return false;
+	strcpy(now->user, before->user);
+	strcpy(now->group, before->group);
+	now->mode = before->mode;
+	return true;
+}
+
+/* Without a section nobody can tell who made it so. */
+static const char *say_roots_alone(const struct save *save, const struct region_section *section)
+{
+	bool alone = !strcmp(section->user, "root") && !strcmp(section->group, "root") && section->mode == 0600;
+
+	return alone && is_udevs_folder(save->dir) && cli_udev_runs() ?
+	       "root alone may use it, as now. If udev made it so because the configuration was wrong, take user, group and mode "
+	       "out of the file that is written now, and run 'donard-cli region apply'" : "";
+}
+
 static void write_section(struct save *save, const char *region,
 			  const struct region_section *section)
 {
@@ -78,7 +113,7 @@ static void write_section(struct save *save, const char *region,
 	int error_number = regionwrite_file(section, save->dir, path, sizeof(path), why);
 
 	if (!error_number) {
-		note(save, region, "saved", section->name, path, "");
+		note(save, region, "saved", section->name, path, say_roots_alone(save, section));
 		tell_udev(save, region);
 		return;
 	}
@@ -96,10 +131,14 @@ static void save_again(struct save *save, const struct donard_region_info *info,
 {
 	const char *region = info->name;
 	char path[PATH_MAX], text[512];
+	bool is_new_to_udev;
 
 	regionwrite_leave_open(before, info, now);
+	is_new_to_udev = heed_users(save, region, before, now);
 	if (regionwrite_equal(before, now)) {
 		note(save, region, "unchanged", before->name, before->file, "");
+		if (is_new_to_udev)
+			tell_udev(save, region);
 		return;
 	}
 	snprintf(now->name, sizeof(now->name), "%s", before->name);

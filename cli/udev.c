@@ -19,6 +19,11 @@ static bool in_rule(void)
 	return getenv("ACTION") && getenv("DEVPATH") && getenv("SUBSYSTEM") && getenv("SEQNUM");
 }
 
+bool cli_udev_runs(void)
+{
+	return !access(UDEV_CONTROL, F_OK);
+}
+
 bool cli_tell_udev(const char *region)
 {
 	char path[128];
@@ -40,7 +45,7 @@ void cli_await_udev(void)
 	posix_spawn_file_actions_t actions;
 	pid_t pid;
 
-	if (in_rule() || access(UDEV_CONTROL, F_OK))
+	if (in_rule() || !cli_udev_runs())
 		return;
 	/* What udevadm says of a limit that was reached would be a riddle: the region is there. */
 	posix_spawn_file_actions_init(&actions);

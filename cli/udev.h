@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+bool cli_udev_runs(void);
+
 /* Has udev look at the region's node again; false if only root may ask for that. */
 bool cli_tell_udev(const char *region);
 

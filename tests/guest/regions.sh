@@ -442,7 +442,7 @@ other_than_configured() {
 start_udev() {
 	/usr/lib/systemd/systemd-udevd --daemon
 	# On a busy host it may take longer to end than udevadm waits.
-	at_end "udevadm control --exit; pkill -KILL udev; rm -rf /dev/p2pmem"
+	at_end "udevadm control --exit; pkill -KILL udev; rm -rf /dev/p2pmem /run/udev/control"
 }
 
 settled() {
@@ -526,6 +526,36 @@ udev_keeps_out_while_wrong() {
 	equal "owner without a configuration" 'root:p2pmem 660' "$(owner "$region")"
 }
 
+# The region came while the configuration was wrong. What somebody did himself is another matter.
+udev_kept_out_and_save_does_not() {
+	local region file add=(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --page-type generic)
+	remove_all
+	start_udev
+	region=$("${add[@]}")
+	settled
+	exits 0 saved donard-cli region save "$region"
+	file=$(find "$CONF/regions.d" -name '*.conf')
+	cp "$file" "$WORK/saved"
+	donard-cli region remove "$region"
+	printf '[a]\nfrob = 1\n' | write_conf
+	region=$("${add[@]}")
+	settled
+	equal "owner while the configuration is wrong" 'root:root 600' "$(owner "$region")"
+	rm "$CONF/regions.conf"
+	exits 0 unchanged donard-cli region save "$region"
+	settled
+	cmp "$WORK/saved" "$file" || fail "what was saved: $(<"$file")"
+	equal "owner after that" 'root:p2pmem 660' "$(owner "$region")"
+	chown root:root "/dev/$region"
+	chmod 0600 "/dev/$region"
+	exits 0 'root alone may use it, as now.*saved' donard-cli region save "$region"
+	matches "what was saved then" 'group = root.*mode = 0600' "$(<"$file")"
+	sed -i -E '/^(user|group|mode) =/d' "$file"
+	donard-cli region apply >/dev/null
+	settled
+	equal "owner after what it advises" 'root:p2pmem 660' "$(owner "$region")"
+}
+
 # --- systemd, with our units and rules as they are installed ---
 
 # In a process namespace of its own, where it is PID 1: UNIT and what that needs.
@@ -596,5 +626,6 @@ rt "removed where sysfs is read-only" removed_without_sysfs
 rt "neither added nor set where sysfs is read-only" not_written_to_sysfs
 rt "udev names regions and gives them to their users" udev_names_and_gives
 rt "udev keeps all out while the configuration is wrong" udev_keeps_out_while_wrong
+rt "udev kept all out, and save does not" udev_kept_out_and_save_does_not
 # Whatever the kernel: it takes a minute.
 ! can thorough || rt "systemd brings regions back at boot and at hotplug" systemd_brings_regions_back
