@@ -383,6 +383,22 @@ bench_without_stat() {
 		python3 -c 'import json, sys; sys.exit(len(json.loads(sys.argv[1])["samples"]) != 2)' "$out"
 }
 
+# Nor is donard-stat at fault where nobody takes the table.
+bench_cannot_write_its_table() {
+	local status=0
+	"$BUILD/donard-bench" null --rounds 1 >/dev/full 2>"$LOGS/full" || status=$?
+	printf 'on a full disk: status %d (expected 1), %s\n' "$status" "$(<"$LOGS/full")"
+	((status == 1)) && ! grep donard-stat "$LOGS/full" && grep -q 'writing the output failed: No space left' "$LOGS/full" || return
+	python3 - "$BUILD/donard-bench" <<-'END'
+		import os, signal, subprocess, sys
+		reader, writer = os.pipe()
+		os.close(reader)
+		done = subprocess.run([sys.argv[1], "null", "--rounds", "1"], stdout=writer, stderr=subprocess.PIPE, check=False)
+		print("into a closed pipe:", done)
+		sys.exit(done.returncode != -signal.SIGPIPE or b"stat" in done.stderr or b"Traceback" in done.stderr)
+	END
+}
+
 # A signal to the bench alone, while its server takes its time, ends both.
 bench_stops_before_its_server_listens() {
 	local folder=$LOGS/waiting status=0
@@ -535,6 +551,7 @@ run_cli_contracts() {
 	try "cli: --json may be the value of an option" no_json_of copy --via --json a
 	try "cli: bench with 100000 words" bench_takes_many_words
 	try "cli: bench without donard-stat" bench_without_stat
+	try "cli: bench whose table cannot be written" bench_cannot_write_its_table
 	try "cli: bench, a signal before its server listens" bench_stops_before_its_server_listens
 	try "cli: bench shows a table" bench_shows_a_table
 	try "cli: measure, no such program" json_of 127 '"frob: No such file" in it["error"]["message"]' measure --json frob
