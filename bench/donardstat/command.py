@@ -2,8 +2,10 @@
 """The command line of donard-stat."""
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,11 @@ def run_guard(options: argparse.Namespace) -> int:
 
 
 def standard_input() -> Run:
-    return from_text(text_in(sys.stdin.buffer.read(), "standard input"), "standard input")
+    try:
+        raw = sys.stdin.buffer.read()
+    except OSError as error:
+        raise Refused(f"standard input cannot be read: {error.strerror}") from error
+    return from_text(text_in(raw, "standard input"), "standard input")
 
 
 def results(files: Sequence[str]) -> list[Run]:
@@ -85,7 +91,8 @@ def parser() -> argparse.ArgumentParser:
         and context switches, up to the most that the baseline met. With another kernel than the baseline's, what the
         kernel itself does is not compared. Prints TAP: "ok - POINT" or "not ok - POINT: what was expected and seen";
         points of the baseline that were not measured are skipped.
-        Exit status: 0 all within bounds, 1 a point is not, 2 wrong use, or results without exact counts.""")
+        Exit status: 0 all within bounds, 1 a point is not, 2 wrong use, results without exact counts, or an
+        output that cannot be written.""")
     compare.add_argument("baseline", type=Path, metavar="BASELINE.json")
     compare.add_argument("current", type=Path, metavar="CURRENT.json")
     compare.set_defaults(run=run_guard, refused=USAGE)
@@ -104,15 +111,27 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def forget_output() -> None:
+    """What could not be written: Python would try once more at its end, and complain."""
+    if sys.stdout:
+        with suppress(OSError):  # not a file
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(words: Sequence[str] | None = None) -> int:
     options = parser().parse_args(words)
     try:
-        return options.run(options)
+        status: int = options.run(options)
+        if sys.stdout:
+            sys.stdout.flush()
+        return status
     except Refused as refused:
         print(f"{options.command}: {refused}", file=sys.stderr)
     except (AttributeError, KeyError, TypeError) as error:  # of JSON that is not as donard-bench writes it
         print(f"{options.command}: a sample lacks something, or has it in another form: {error!r}", file=sys.stderr)
-    except BrokenPipeError:
-        sys.stderr.close()
-        return FAILED
+    except BrokenPipeError:  # who read it wants no more
+        forget_output()
+    except OSError as error:
+        print(f"{options.command}: {error.filename or 'writing the output failed'}: {error.strerror}", file=sys.stderr)
+        forget_output()
     return options.refused

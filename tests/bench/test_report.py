@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import filecmp
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -448,3 +449,26 @@ class Tables(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertRegex(done.stderr, "no JSON behind 1 results")
         self.assertRegex(self.joined(" \n").stderr, "is empty")
+
+    def tables_into(self, output, count):
+        """The exit status and the words of as many tables that go there: few are written at the end, many before it."""
+        with tempfile.TemporaryDirectory() as folder:
+            put(Path(folder), "a", results("null"))
+            done = subprocess.run([ROOT / "bench" / "donard-stat", "table", *[f"{folder}/a.json"] * count], stdout=output,
+                                  stderr=subprocess.PIPE, text=True, check=False, env={**os.environ, "PYTHONUNBUFFERED": ""})
+        return done.returncode, done.stderr
+
+    def test_full_disk(self):
+        """table: a disk that is full is named"""
+        for count in (1, 300):
+            with open("/dev/full", "wb") as full:
+                self.assertEqual(self.tables_into(full, count),
+                                 (1, "table: writing the output failed: No space left on device\n"))
+
+    def test_closed_pipe(self):
+        """table: nothing is said where nobody reads"""
+        for count in (1, 300):
+            reader, writer = os.pipe()
+            os.close(reader)
+            with open(writer, "wb") as pipe:
+                self.assertEqual(self.tables_into(pipe, count), (1, ""))
