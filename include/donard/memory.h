@@ -396,10 +396,10 @@ int donard_memory_zero(struct donard_memory *memory, uint64_t offset_bytes, uint
  * @memory: the memory
  * @flags: DONARD_SYNC_DURABLE, or 0
  *
- * The call is a barrier for the thread's own stores through info.address, and for what
- * devices wrote before.  Those of another thread count once that thread has passed a fence behind them (sfence, or an atomic
- * read-modify-write, such as a mutex has): until then its processor may keep combined stores to itself.  For a dma-buf of another exporter the call asks that exporter
- * (DMA_BUF_IOCTL_SYNC).  Of a GPU that does not order by itself what others write into its memory
+ * The call is a barrier for the thread's own stores through info.address, and for what devices wrote before.  Those of
+ * another thread count once that thread has passed a fence behind them (sfence, or an atomic read-modify-write, such as a
+ * mutex has): until then its processor may keep combined stores to itself.  For a dma-buf of another exporter the call asks
+ * that exporter (DMA_BUF_IOCTL_SYNC).  Of a GPU that does not order by itself what others write into its memory
  * (CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING), the call makes that visible to kernels that start later, for memory of
  * donard_memory_from_cuda() and donard_memory_alloc_cuda(), not for the same bytes by another handle.
  *

@@ -157,9 +157,9 @@ int donard_queue_unregister(struct donard_queue *queue, struct donard_memory *me
  * Returns 0; -EAGAIN when the queue is full: take completions; -EHOSTUNREACH,
  * -EBADMSG and -EOPNOTSUPP when the pair is refused as donard_copy() refuses it;
  * -EINVAL for the alignment; -ENXIO past the end of the memory or of a drive; -EROFS for a
- * dma-buf that was exported O_RDONLY; -EIO, -ENODEV and -ENOSPC when the proof fails, and -EBUSY when another program or queue
- * wrote to the drive meanwhile; -EACCES for what this user may not do; -EPERM, -EMFILE, -ENOMEM; other errnos as the kernel returned them
- * for a file.
+ * dma-buf that was exported O_RDONLY; -EIO, -ENODEV and -ENOSPC when the proof fails, and -EBUSY
+ * when another program or queue wrote to the drive meanwhile; -EACCES for what this user may not
+ * do; -EPERM, -EMFILE, -ENOMEM; other errnos as the kernel returned them for a file.
  */
 int donard_queue_read(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
 		      struct donard_memory *memory, uint64_t memory_offset, uint64_t length_bytes,

@@ -117,9 +117,10 @@ struct donard_rdma_registration_info {
  * can be told of it (docs/lifetime.md): from then on requests fail; register again.
  *
  * Returns 0; -EOPNOTSUPP when this device cannot register this region; -EHOSTUNREACH when the
- * device has no route to it, -EBUSY while that device is being bound or reset; -ENOMEM when the limit of locked memory is too low; -ENXIO past the memory's end;
- * -ENODEV when the region is going away; -EROFS when @rights would write memory that may not be
- * written; -EINVAL for other rights.
+ * device has no route to it; -EBUSY while that device is being bound or reset; -ENOMEM when the
+ * limit of locked memory is too low; -ENXIO past the memory's end; -ENODEV when the region is
+ * going away; -EROFS when @rights would write memory that may not be written; -EINVAL for other
+ * rights.
  */
 int donard_rdma_register(struct donard_memory *memory, uint64_t offset_bytes,
 			 uint64_t length_bytes, struct ibv_pd *pd, unsigned int rights,

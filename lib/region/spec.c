@@ -137,10 +137,7 @@ int dnd_region_name(struct donard_context *ctx, const char *text, char name[P2PM
 {
 	struct dnd_spec spec;
 	char leads_to[PATH_MAX];
-	bool offset;
-
-	bool known = split_region(node_name(ctx, text, leads_to), &spec, &offset);
-
+	bool offset, known = split_region(node_name(ctx, text, leads_to), &spec, &offset);
 	int rc = known ? 0 : dnd_spec_check_link(ctx, text);
 
 	if (rc)
