@@ -16,7 +16,7 @@ with_plan() {
 verdict() {
 	# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
 	(
-		LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") HOST='' SUITE=''
+		LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") HOST='' SUITE='' OPT_RING=gate SEED=1
 		KEPT=$LOGS/kept
 		failures_begin
 		PASSED=0 FAILED=0 SKIPPED=0 BESIDE=0 FLAKY=0 CHANCES=() RUNNING=() TIMES=()
@@ -171,7 +171,7 @@ failed_is_not_lost() (
 # A suite whose process is killed, and one behind it.
 # shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
 a_host_that_dies_is_told() (
-	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE='' OPT_ONLY='' OPT_FAILED='' RUNNING=() TIMES=() HOST=''
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE='' OPT_RING=gate SEED=1 OPT_ONLY='' OPT_FAILED='' RUNNING=() TIMES=() HOST=''
 	KEPT=$LOGS/kept
 	failures_begin
 	ends_here() { echo its last words; kill -KILL "$BASHPID"; }
@@ -325,7 +325,8 @@ every_file_of_a_diff_counts() (
 
 # A shell takes it as it stands.
 commands_are_for_a_shell() {
-	local command
+	# shellcheck disable=SC2034  # for again_command
+	local command OPT_RING=gate SEED=1
 	command=$(again_command guest 7 switch rxe "rdma/it's \"so\", # and \$so")
 	echo "$command"
 	eval "set -- $command"
