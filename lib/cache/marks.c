@@ -12,18 +12,34 @@ static uint64_t used_with(const struct dnd_cache_log *log, const struct dnd_cach
 	return used ? used : size;
 }
 
+static unsigned int windows_over(const struct dnd_cache_log *log, uint64_t bytes)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < log->super.windows; i++)
+		count += log->windows[i].used_bytes > bytes;
+	return count;
+}
+
+/*
+ * Goes on behind @most until each window that is over the mark has come down to it: all its records may lie there.  A mark
+ * between two records, where bytes were skipped, is not noticed, which only takes longer.
+ */
 uint64_t dnd_cache_records_above(const struct dnd_cache_log *log, unsigned int percent, uint64_t most)
 {
 	uint64_t count = log->next - log->tail, may_stay = log->super.records * percent / 100;
 	uint64_t above = count > may_stay ? count - may_stay : 0;
 	uint64_t bytes = log->super.window_bytes * percent / 100;
+	unsigned int over = windows_over(log, bytes);
 
-	most = dnd_min(most, count);
-	for (uint64_t i = above; i < most; i++) {
+	for (uint64_t i = 0; over && above < most && i < count; i++) {
 		const struct dnd_cache_record *record = dnd_cache_record(log, log->tail + i);
+		uint64_t used = record->type == DND_CACHE_TRIM ? 0 : used_with(log, record);
 
-		if (record->type != DND_CACHE_TRIM && used_with(log, record) > bytes)
-			above = i + 1;
+		if (used <= bytes)
+			continue;
+		above = dnd_max(above, i + 1);
+		over -= used <= bytes + record->length_bytes;
 	}
 	return dnd_min(above, most);
 }

@@ -39,12 +39,13 @@ static int tear_down(void **state)
 static void add(struct world *world, enum dnd_cache_record_type type, unsigned int window, uint64_t blocks)
 {
 	struct dnd_cache_log *log = &world->log;
-	uint64_t *head = &world->windows[window].head;
+	struct dnd_cache_window *taken = &world->windows[window];
 	struct dnd_cache_record record = { .type = type, .sequence = log->next, .length_bytes = blocks * BLOCK };
 
 	if (type == DND_CACHE_WRITE) {
-		record.data_at = log->super.data_at + window * log->super.window_bytes + *head;
-		*head = (*head + record.length_bytes) % log->super.window_bytes;
+		record.data_at = log->super.data_at + window * log->super.window_bytes + taken->head;
+		taken->head = (taken->head + record.length_bytes) % log->super.window_bytes;
+		taken->used_bytes += record.length_bytes;
 	}
 	*dnd_cache_record(log, log->next++) = record;
 }
@@ -110,12 +111,42 @@ static void no_more_than_asked_for(void **state)
 	assert_int_equal(dnd_cache_records_above(&world->log, 0, 7), 7);
 }
 
+/* One plan does not reach them, and the next ones are to get there soon. */
+static void window_behind_others_records(void **state)
+{
+	struct world *world = *state;
+
+	for (unsigned int i = 0; i < 20; i++)
+		add(world, DND_CACHE_TRIM, 0, 1);
+	add(world, DND_CACHE_WRITE, 0, 20);
+	for (unsigned int i = 0; i < 80; i++)
+		add(world, DND_CACHE_WRITE, 1, 1);
+	assert_int_equal(dnd_cache_records_above(&world->log, 30, 7), 7);
+	above(world, 30, 71);
+	above(world, 80, 0);
+}
+
+/* Where the oldest records of one window are above the mark, and all the others behind those of another client. */
+static void rest_of_a_window_behind_others_records(void **state)
+{
+	struct world *world = *state;
+
+	add(world, DND_CACHE_WRITE, 1, 1);
+	for (unsigned int i = 0; i < 20; i++)
+		add(world, DND_CACHE_WRITE, 0, 1);
+	for (unsigned int i = 0; i < 79; i++)
+		add(world, DND_CACHE_WRITE, 1, 1);
+	assert_int_equal(dnd_cache_records_above(&world->log, 30, 7), 7);
+	above(world, 30, 70);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(empty), TEST(places), TEST(one_window), TEST(two_windows), TEST(full), TEST(no_more_than_asked_for),
+		TEST(window_behind_others_records), TEST(rest_of_a_window_behind_others_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -359,6 +359,35 @@ static void flush_waits_for_no_older_bytes(void **state)
 	assert_int_equal(plan->writes[0].data_at, dnd_cache_window_at(&scene->server.log, 0));
 }
 
+/* Each plan costs a flush of the drive: those of records that only lie before them are not to be small. */
+static void full_window_behind_others_records(void **state)
+{
+	struct dnd_cache_server *server = &scene->server;
+	uint8_t *window = scene->nvram + dnd_cache_window_at(&server->log, 0);
+	const uint32_t bytes = 64 * BLOCK;
+
+	(void)state;
+	server->request_bytes_max = bytes;
+	for (unsigned int i = 0; i < PLAN_RECORDS + 10; i++) {
+		scene->asked = 0;
+		ask_trim(&scene->other);
+		dnd_cache_group(server);
+		forget_steps();
+	}
+	for (uint64_t at = 0; at + bytes <= server->log.super.window_bytes; at += bytes) {
+		scene->asked = 0;
+		ask((struct dnd_wire_message){ .type = DND_WIRE_WRITE, .address = at, .length = bytes,
+					       .key = dnd_cache_checksum(0, window + at, bytes) });
+		dnd_cache_group(server);
+		forget_steps();
+	}
+	server->options.high_percent = 60;
+	server->options.low_percent = 30;
+	dnd_cache_destage_step(server);
+	assert_true(dnd_cache_fill_percent(server) > 90);
+	assert_int_equal(server->destage.plan.upto, server->log.tail + PLAN_RECORDS - 1);
+}
+
 static void trims_before_writes(void **state)
 {
 	(void)state;
@@ -398,7 +427,8 @@ int main(void)
 		TEST(no_tail_after_a_reset), TEST(nothing_is_free_without_the_tail), TEST(all_again_after_an_error),
 		TEST(newer_records_stay), TEST(nothing_destaged_after_a_reset), TEST(nothing_trimmed_after_a_reset),
 		TEST(unflushed_drive_keeps_the_log), TEST(flush_to_the_drive_is_answered_last),
-		TEST(flush_waits_for_no_older_bytes), TEST(trims_before_writes), TEST(gone_drive_ends_it),
+		TEST(flush_waits_for_no_older_bytes), TEST(full_window_behind_others_records),
+		TEST(trims_before_writes), TEST(gone_drive_ends_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
