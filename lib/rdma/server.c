@@ -204,16 +204,20 @@ static int until_it_works(struct dnd_server *server)
 	return rc == -EIO ? rc : 0;	/* if the region is gone, must_end() reports that */
 }
 
-/* Waits until the device works again, and reports the reset. */
+/* Waits until the device works again, and reports the reset.  Calls of the program's may fail meanwhile. */
 static int heed_reset(struct dnd_server *server)
 {
+	struct dnd_failure reset;
 	int rc, end;
 
 	dnd_target_reset_text(server->service.memory);
+	reset = dnd_failure_keep(server->ctx);
 	rc = until_it_works(server);
 	server->resets = dnd_target_resets(server->service.memory);
+	dnd_failure_put_back(server->ctx, &reset);
 	tell_reset(server);
 	end = must_end(server);
+	dnd_failure_put_back(server->ctx, &reset);
 	if (end)
 		return end;
 	return rc ? dnd_target_reset_text(server->service.memory) : 0;
@@ -450,6 +454,7 @@ static void wait(struct dnd_server *server)
 
 static int serve_session(struct dnd_server *server)
 {
+	struct dnd_failure why;
 	int rc;
 
 	if (!server->session.id)
@@ -458,9 +463,11 @@ static int serve_session(struct dnd_server *server)
 	tell_came(server);
 	if (!rc)
 		return 0;
+	why = dnd_failure_keep(server->ctx);
 	/* If the server has to end, withdraw() tells the client. */
 	if (must_end(server))
 		return 0;
+	dnd_failure_put_back(server->ctx, &why);
 	if (rc == -EIO)
 		return was_reset(server);
 	/* One that said good-bye has left, unless the server failed it: then it has no answer, and the text says why. */
@@ -472,9 +479,11 @@ static int serve_session(struct dnd_server *server)
 static void withdraw(struct dnd_server *server, int why)
 {
 	bool gone = why == -ENODEV && dnd_target_gone(server->service.memory);
+	struct dnd_failure kept;
 
 	if (!server->session.id)
 		return;
+	kept = dnd_failure_keep(server->ctx);	/* why the server ends */
 	dnd_session_withdraw(&server->session, gone ? DND_STATUS_REGION_GONE :
 			     DND_STATUS_STOPPED);
 	if (gone)
@@ -483,6 +492,7 @@ static void withdraw(struct dnd_server *server, int why)
 		tell_end(server, donard_error(server->ctx), donard_error_code(server->ctx));
 	else
 		tell_end(server, "the server ended under it", dnd_error_word(DND_E_WITHDRAWN));
+	dnd_failure_put_back(server->ctx, &kept);
 }
 
 static int run(struct dnd_server *server)

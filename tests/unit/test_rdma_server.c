@@ -29,6 +29,8 @@ static struct {
 	bool takes_nothing;		/* the client only says good-bye */
 	unsigned int works;		/* of the calls that serve it: in so many the server works, and looks about meanwhile */
 	unsigned int calls;		/* that serve it */
+	bool is_cut_off;		/* the client says no good-bye, and hears nothing any more */
+	bool program_fails;		/* so does a call in each event, and whenever it is asked for the end */
 	int serve_error;		/* what became of its good-bye here, if that failed */
 	unsigned int stops;		/* how often the caller asks for the end */
 	uint64_t resets;
@@ -129,8 +131,9 @@ int __wrap_dnd_session_begin(struct dnd_session *session, struct dnd_service *se
 	(void)reads;
 	scene.served = true;
 	*session = (struct dnd_session){
-		.service = service, .id = id, .changed = true, .heard = { .took = !scene.takes_nothing, .said_bye = true },
-		.link = { .channel = &scene.channel, .established = true },
+		.service = service, .id = id, .changed = true,
+		.heard = { .took = !scene.takes_nothing, .said_bye = !scene.is_cut_off },
+		.link = { .channel = &scene.channel, .established = true, .lost = scene.is_cut_off },
 	};
 	return 0;
 }
@@ -206,21 +209,34 @@ static void knocks(uint8_t reads, bool reads_optional)
 	dnd_hello_encode(&hello, knock->said);
 }
 
+static void fail_a_call(void)
+{
+	donard_fail(scene.fake->ctx, EILSEQ, NULL, "the program's own words");
+}
+
 static void hear(void *user, const struct donard_rdma_event *event)
 {
 	(void)user;
 	assert_true(scene.told_count < sizeof(scene.told) / sizeof(scene.told[0]));
 	scene.counted[scene.told_count] = event->clients;
 	scene.told[scene.told_count++] = (int)event->type;
-	if (event->type == DONARD_RDMA_CLIENT_CAME)
-		donard_fail(scene.fake->ctx, EILSEQ, NULL, "the program's own words");
 	snprintf(scene.text, sizeof(scene.text), "%s", event->text);
+	if (event->type == DONARD_RDMA_CLIENT_CAME || scene.program_fails)
+		fail_a_call();
+}
+
+static int stop_once(void *user)
+{
+	(void)user;
+	if (scene.program_fails)
+		fail_a_call();
+	return scene.stops && scene.stops--;
 }
 
 static int serve(unsigned int clients, unsigned int rights)
 {
 	const struct donard_rdma_serve_options options = {
-		.size = sizeof(options), .clients = clients, .rights = rights, .event_fn = hear,
+		.size = sizeof(options), .clients = clients, .rights = rights, .event_fn = hear, .stop_fn = stop_once,
 	};
 
 	return donard_rdma_serve(&scene.memory, &options);
@@ -350,6 +366,30 @@ static void good_bye_that_fails(void **state)
 	assert_says(scene.text, "p2pmem0");
 }
 
+/* Whatever the program's own calls failed with, when it was asked for the end. */
+static void lost_client_has_its_own_reason(void **state)
+{
+	(void)state;
+	scene.program_fails = true;
+	scene.serve_error = ETIMEDOUT;
+	knocks(0, true);
+	assert_int_equal(serve(1, 0), 0);
+	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LOST);
+	assert_says(scene.text, "p2pmem0");
+}
+
+/* And when it heard of the reset. */
+static void client_lost_by_a_reset_has_its_own_reason(void **state)
+{
+	(void)state;
+	scene.program_fails = scene.is_cut_off = true;
+	scene.serve_error = EIO;
+	knocks(0, true);
+	assert_int_equal(serve(1, 0), 0);
+	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_RESET, DONARD_RDMA_CLIENT_LOST);
+	assert_says(scene.text, "p2pmem0");
+}
+
 /* They need not wait for the end of what the server does for another one. */
 static void others_are_refused_while_the_server_works(void **state)
 {
@@ -394,27 +434,20 @@ static void device_goes_while_the_server_works(void **state)
 	knocks(0, true);
 	scene.knocks[scene.knock_count++] = (struct dnd_happening){ .turn = DND_TURN_NO_DEVICE, .id = &scene.listener };
 	scene.works = 9;
+	scene.program_fails = scene.is_cut_off = true;
 	assert_int_equal(serve(1, 0), -EOPNOTSUPP);
 	assert_string_equal(donard_error_code(scene.fake->ctx), "no-rdma-device");
 	assert_int_equal(scene.calls, 1);
 }
 
-static int stop_once(void *user)
-{
-	(void)user;
-	return scene.stops && scene.stops--;
-}
-
 /* The caller may say so once, for instance because it takes the word from a pipe; here while a reset is waited for. */
 static void asked_to_stop_once(void **state)
 {
-	const struct donard_rdma_serve_options options = { .size = sizeof(options), .event_fn = hear, .stop_fn = stop_once };
-
 	(void)state;
 	knocks(0, true);
 	scene.barriers_to_fail = 3;
 	scene.stops = 1;
-	assert_int_equal(donard_rdma_serve(&scene.memory, &options), 0);
+	assert_int_equal(serve(0, 0), 0);
 	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_RESET);
 }
 
@@ -458,6 +491,7 @@ int main(void)
 		CASE(writer_asks_whether_it_may_read), CASE(reader_is_refused),
 		CASE(memory_that_cannot_be_offered), CASE(unreachable_memory_and_a_client_that_left), CASE(asked_to_stop_once), CASE(timeout_that_no_client_takes),
 		CASE(clients_are_counted), CASE(good_bye_that_fails),
+		CASE(lost_client_has_its_own_reason), CASE(client_lost_by_a_reset_has_its_own_reason),
 		CASE(others_are_refused_while_the_server_works), CASE(client_ends_while_the_server_works),
 		CASE(next_client_while_the_server_works),
 		CASE(device_goes_while_the_server_works),
