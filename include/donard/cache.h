@@ -140,8 +140,9 @@ struct donard_cache_serve_options {
  * belongs to another drive; -ENODATA when there is no log, -EILSEQ for a damaged one,
  * -EPROTONOSUPPORT for one of another version; -EBUSY when FORMAT would destroy data, when NVRAM,
  * drive, port or status socket are in use, and when another region, a persistent one that this process may open, has
- * a log with records for the drive; -EHOSTUNREACH, -EOPNOTSUPP when the drive cannot reach the NVRAM directly; -EOPNOTSUPP also
- * for volatile NVRAM, or an address that no RDMA device serves; -ENOSPC for too little NVRAM; -EIO,
+ * a log with records for the drive; -EHOSTUNREACH, -EOPNOTSUPP when the drive, or the
+ * RDMA device, cannot reach the NVRAM directly; -EOPNOTSUPP also for volatile NVRAM, or an address that no RDMA device serves;
+ * -ENETDOWN when the port of that device is not active; -ENOSPC for too little NVRAM; -EIO,
  * -ENOMEM; -EINVAL, -E2BIG for wrong options.
  */
 int donard_cache_serve(struct donard_context *ctx, const char *nvram, const char *backing,

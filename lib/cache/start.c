@@ -318,6 +318,17 @@ static int size_requests(struct dnd_cache_server *server)
 	return dnd_cache_reads_open(server);
 }
 
+/*
+ * A client's window is a part of it; all of it is what this side sends from.  A port that is down keeps clients waiting and not
+ * the server, which has a log to destage after a power cut before the network is there.
+ */
+static int try_registration(const struct dnd_cache_server *server)
+{
+	struct dnd_registration tried;
+
+	return dnd_listener_try(&server->listener, server->nvram.memory, 0, &tried);
+}
+
 /* The log comes after all else that users choose: a format changes what is there, and no wrong path is to follow it. */
 int dnd_cache_start(struct dnd_cache_server *server)
 {
@@ -332,6 +343,8 @@ int dnd_cache_start(struct dnd_cache_server *server)
 				      &server->trimmer);
 	if (!rc)
 		rc = dnd_cache_report_open(server);
+	if (!rc)
+		rc = try_registration(server);
 	if (!rc)
 		rc = open_log(server);
 	if (!rc)

@@ -75,6 +75,26 @@ int dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener,
 	return 0;
 }
 
+int dnd_listener_try(const struct dnd_listener *listener, const struct donard_memory *memory, unsigned int rights,
+		     struct dnd_registration *tried)
+{
+	struct ibv_context *verbs = listener->id->verbs;
+	struct ibv_pd *pd;
+	int rc;
+
+	memset(tried, 0, sizeof(*tried));
+	if (!verbs)
+		return 0;
+	pd = ibv_alloc_pd(verbs);
+	if (!pd)
+		return dnd_fail_errno(memory->ctx, errno, "%s: a protection domain cannot be made",
+				      ibv_get_device_name(verbs->device));
+	rc = dnd_register(memory, 0, memory->length, pd, rights, tried);
+	dnd_unregister(tried);
+	ibv_dealloc_pd(pd);
+	return rc;
+}
+
 int dnd_listen(struct donard_context *ctx, struct dnd_listener *listener)
 {
 	if (!rdma_listen(listener->id, BACKLOG))

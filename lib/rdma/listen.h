@@ -8,7 +8,7 @@
 
 #include <rdma/rdma_cma.h>
 
-#include "base/base.h"
+#include "rdma/register.h"
 
 struct dnd_listener {
 	struct rdma_event_channel *events;	/* also for the clients' connections; nonblocking */
@@ -45,6 +45,12 @@ struct dnd_happening {
  */
 int dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener, const char *host,
 		      uint16_t port);
+/*
+ * If the device of the listener's address is known already, tries a registration of the memory, so that a refusal comes before
+ * any client.  @tried says how it would be registered, but is registered no more.
+ */
+int dnd_listener_try(const struct dnd_listener *listener, const struct donard_memory *memory, unsigned int rights,
+		     struct dnd_registration *tried);
 int dnd_listen(struct donard_context *ctx, struct dnd_listener *listener);
 /* The ids of the clients must be destroyed before. */
 void dnd_listener_close(struct dnd_listener *listener);

@@ -515,27 +515,13 @@ static int run(struct dnd_server *server)
 
 /* ---- start ---- */
 
-/* If the device is known already, tries a registration, so that a refusal comes now. */
-static int try_registration(struct dnd_server *server, struct dnd_registration *registration)
+/* If the device is known already, so that a refusal comes now. */
+static int try_device(struct dnd_server *server, struct dnd_registration *tried)
 {
-	struct ibv_pd *pd;
-	int rc;
+	const struct dnd_listener *listener = &server->listener;
+	int rc = listener->id->verbs ? dnd_device_check_port(server->ctx, listener->id->verbs, listener->id->port_num) : 0;
 
-	memset(registration, 0, sizeof(*registration));
-	if (!server->listener.id->verbs)
-		return 0;
-	rc = dnd_device_check_port(server->ctx, server->listener.id->verbs,
-				   server->listener.id->port_num);
-	if (rc)
-		return rc;
-	pd = ibv_alloc_pd(server->listener.id->verbs);
-	if (!pd)
-		return dnd_fail_errno(server->ctx, errno, "a protection domain cannot be made");
-	rc = dnd_register(server->service.memory, 0, server->service.memory->length, pd,
-			  server->service.rights, registration);
-	dnd_unregister(registration);
-	ibv_dealloc_pd(pd);
-	return rc;
+	return rc ? rc : dnd_listener_try(listener, server->service.memory, server->service.rights, tried);
 }
 
 static int listening(struct dnd_server *server)
@@ -543,7 +529,7 @@ static int listening(struct dnd_server *server)
 	struct donard_rdma_event event = new_event(server, DONARD_RDMA_LISTENING);
 	struct dnd_registration registration;
 	char address[DND_PEER_BYTES];
-	int rc = try_registration(server, &registration);
+	int rc = try_device(server, &registration);
 
 	if (rc)
 		return rc;

@@ -256,6 +256,18 @@ refuses_volatile() {
 	exits 3 'a power cut empties it' donard-cli cache serve --nvram p2pmem1 --backing "$LAB_ALPHA" --listen "$LAB_ADDR" --format
 }
 
+# Soft devices import no dma-buf, and these pages can be registered in no other way: no client could ever be served.
+refuses_what_the_device_cannot_register() {
+	with_page_type p2pmem0 p2pdma
+	within 10 region_is_free p2pmem0
+	regio read p2pmem0 0 65536 "$WORK/before"
+	exits 3 "$LAB_RDMA_DEVICE cannot register p2pmem0: its pages are of type p2pdma" \
+		donard-cli cache serve --nvram p2pmem0 --backing "$LAB_ALPHA" --listen "$LAB_ADDR" --format --volatile-ok
+	within 10 region_is_free p2pmem0
+	regio read p2pmem0 0 65536 "$WORK/after"
+	same_bytes "the NVRAM" "$WORK/before" "$WORK/after" 65536
+}
+
 refuses_foreign_data() {
 	within 10 region_is_free "$NVRAM"
 	random_file "$WORK/data" 65536
@@ -451,6 +463,7 @@ t "one window" one_window
 t "a client's writes outside of its window" keeps_to_its_window
 core t "refused: no log, wrong options" refused
 core t "refused: volatile memory" refuses_volatile
+! can p2pdma || t "refused: memory that the RDMA device cannot register" refuses_what_the_device_cannot_register
 core t "refused: foreign data" refuses_foreign_data
 t "refused: foreign data behind zeros" refuses_foreign_data_at_the_end
 t "refused: a status path that is a file" refuses_a_foreign_status_path

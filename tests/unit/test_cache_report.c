@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The socket of a cache server's status: what is removed is its own, or a dead one.  Without it no log is formatted. */
+/*
+ * The socket of a cache server's status: what is removed is its own, or a dead one.  Without it, or an RDMA device that can
+ * use the NVRAM, no log is formatted.
+ */
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -16,6 +20,9 @@ struct scene {
 	struct fake *fake;
 	char path[100];
 	struct dnd_cache_server *server;
+	struct rdma_cm_id listening;	/* at all addresses, unless a test has a device */
+	struct ibv_device device;
+	struct ibv_context verbs;
 };
 
 static int setup(void **state)
@@ -29,6 +36,9 @@ static int setup(void **state)
 	scene->server->ctx = scene->fake->ctx;
 	scene->server->options.status_path = scene->path;
 	scene->server->status_fd = -1;
+	scene->server->listener.id = &scene->listening;
+	scene->verbs.device = &scene->device;
+	strcpy(scene->device.name, "rxe0");
 	*state = scene;
 	return 0;
 }
@@ -265,6 +275,42 @@ int __wrap_donard_queue_wait(struct donard_queue *queue, unsigned int min, int64
 	return 1;
 }
 
+static unsigned int played_domains, played_registrations;
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *verbs)
+{
+	static struct ibv_pd pd;
+
+	pd.context = verbs;
+	played_domains++;
+	return &pd;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+	(void)pd;
+	played_domains--;
+	return 0;
+}
+
+/* verbs.h has calls of one become calls of the other where the compiler does not know the rights. */
+#undef ibv_reg_mr
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access)
+{
+	(void)pd, (void)address;
+	assert_int_equal(length, NVRAM_BYTES);
+	assert_int_equal(access, 0);
+	played_registrations++;
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, unsigned int access)
+{
+	(void)iova;
+	return ibv_reg_mr(pd, address, length, (int)access);
+}
+
 /* How many bytes of the NVRAM are not what they were, zeros. */
 static size_t start_changes(struct dnd_cache_server *server, int *rc)
 {
@@ -317,6 +363,20 @@ static void no_format_without_socket(void **state)
 	assert_says(donard_error(scene->fake->ctx), "the status socket cannot be made");
 }
 
+/* Else each client would be refused, and only the server's events say why. */
+static void no_format_without_a_registration(void **state)
+{
+	struct scene *scene = *state;
+	int rc;
+
+	scene->listening.verbs = &scene->verbs;
+	assert_int_equal(start_changes(scene->server, &rc), 0);
+	assert_int_equal(rc, -EOPNOTSUPP);
+	assert_says(donard_error(scene->fake->ctx), "rxe0 cannot register 4194304 bytes of dram");
+	assert_int_equal(played_registrations, 1);
+	assert_int_equal(played_domains, 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -324,7 +384,7 @@ int main(void)
 	const struct CMUnitTest tests[] = { CASE(own_socket), CASE(ends_before_it_answers), CASE(another_answers), CASE(names_beside_it),
 					     CASE(names_of_region), CASE(dead_socket), CASE(name_of_another),
 					     CASE(start_formats), CASE(format_that_is_refused_or_killed),
-					     CASE(no_format_without_socket) };
+					     CASE(no_format_without_socket), CASE(no_format_without_a_registration) };
 
 	return cmocka_run_group_tests_name("cache_report", tests, NULL, NULL);
 }
