@@ -168,10 +168,10 @@ int donard_cache_info(const struct donard_cache *cache, struct donard_cache_info
  * lets go of the memory by itself: it sends nothing more of requests with it, which then end
  * with -ENODEV.  The queue's descriptor becomes readable, so that a program that only polls notices.
  *
- * Returns 0; -EAGAIN when the connection holds options.depth requests, or 64 memories have requests in flight: take
- * completions; -EINVAL for the alignment; -ENXIO past the end of the drive or the memory; what donard_cache_register()
- * returns, at the first use of a memory; -EOPNOTSUPP for memory that the CPU cannot reach; -ENODEV when its region is going
- * away; -ECONNRESET, -EPERM, -ENOMEM.
+ * Returns 0; -EAGAIN when the connection holds options.depth requests, or 64 memories have requests in flight, or were
+ * written from and the network has not acknowledged that: take completions; -EINVAL for the alignment; -ENXIO past the end of
+ * the drive or the memory; what donard_cache_register() returns, at the first use of a memory; -EOPNOTSUPP for memory that the
+ * CPU cannot reach; -ENODEV when its region is going away; -ECONNRESET, -EPERM, -ENOMEM.
  */
 int donard_cache_write(struct donard_cache *cache, uint64_t drive_offset,
 		       struct donard_memory *memory, uint64_t memory_offset, uint64_t length_bytes,
@@ -248,7 +248,10 @@ int donard_cache_register(struct donard_cache *cache, struct donard_memory *memo
  * @cache: the connection
  * @memory: the memory, whether it was used or not
  *
- * Returns 0; -EBUSY while requests in flight use it; -EPERM.
+ * Waits, at most options.timeout_ms, until the network has acknowledged what was written from it, which may be a little after
+ * the completion.
+ *
+ * Returns 0; -EBUSY while requests in flight use it, or when that wait was too short; -EPERM.
  */
 int donard_cache_forget(struct donard_cache *cache, struct donard_memory *memory);
 

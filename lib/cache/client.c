@@ -374,6 +374,14 @@ DND_PUBLIC int donard_cache_forget(struct donard_cache *cache, struct donard_mem
 	if (known->users)
 		return dnd_fail(cache->ctx, DND_E_BUSY, "%s: %u requests in flight use it. Take their completions first.",
 				dnd_memory_name(memory), known->users);
-	dnd_cclient_memory_drop(cache, known);
-	return 0;
+	if (dnd_cclient_memory_is_sent(cache, known)) {
+		rc = dnd_cclient_await_sent(cache, known);
+		/* Of other requests, for whoever polls the queue's descriptor. */
+		if (cache->source.done)
+			dnd_queue_source_tell(&cache->source);
+	}
+	/* The end of the connection, or of the region, has let go of it. */
+	if (!rc && known->memory)
+		dnd_cclient_memory_drop(cache, known);
+	return rc;
 }

@@ -25,6 +25,7 @@ struct dnd_cclient_memory {
 	struct dnd_registration source;		/* for writes: only this machine's device reads it */
 	struct dnd_registration target;		/* for reads: the server writes it */
 	uint32_t users;				/* how many requests in flight use it */
+	uint64_t last_send;			/* the count of messages, link.sent, with the last one behind bytes of it */
 	uint64_t used;				/* the count of requests when it was last used */
 	bool leaving;				/* its region is going away: no new request may use it */
 };
@@ -96,10 +97,15 @@ struct dnd_cclient_memory *dnd_cclient_memory_find(struct donard_cache *cache, s
 						   bool target, int *rc);
 struct dnd_cclient_memory *dnd_cclient_memory_known(struct donard_cache *cache,
 						    const struct donard_memory *memory);
+/*
+ * May the device still read bytes of it?  The server's answer is not the acknowledgement of its device.  If that was lost, the
+ * bytes are sent again.
+ */
+bool dnd_cclient_memory_is_sent(const struct donard_cache *cache, const struct dnd_cclient_memory *memory);
 void dnd_cclient_memory_drop(struct donard_cache *cache, struct dnd_cclient_memory *memory);
 /* Is a region going away, of which that was not known?  Asks at most every tenth of a second. */
 bool dnd_cclient_memories_look(struct donard_cache *cache);
-/* Releases memory whose region is going away, if no request uses it. */
+/* Releases memory whose region is going away, if neither a request nor the device uses it. */
 void dnd_cclient_memories_release(struct donard_cache *cache);
 /* Fails because the memory's region is going away. */
 int dnd_cclient_memory_leaving(const struct donard_memory *memory);
@@ -127,6 +133,8 @@ unsigned int dnd_cclient_cancel(struct donard_cache *cache, const void *user);
 int dnd_cclient_connect(struct donard_cache *cache);
 /* Takes what has come, and sends what is due. */
 void dnd_cclient_work(struct donard_cache *cache);
+/* Works until the device does not read this memory any more.  Returns 0, or -EBUSY with a text after options.timeout_ms. */
+int dnd_cclient_await_sent(struct donard_cache *cache, const struct dnd_cclient_memory *memory);
 /* Says good-bye, and waits a moment for the answer. */
 void dnd_cclient_bye(struct donard_cache *cache);
 /*

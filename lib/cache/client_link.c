@@ -15,6 +15,8 @@
 #define HEAR_TRIES	3
 #define TICKS_PER_SILENCE 4
 #define BYE_MS		2000
+#define WAIT_MS		50
+#define MS_NS		1000000ULL
 
 /* ---- handshake ---- */
 
@@ -133,7 +135,7 @@ static int reach_and_hear(struct donard_cache *cache)
 
 static uint64_t tick_ns(const struct donard_cache *cache)
 {
-	return dnd_min(cache->options.timeout_ms, cache->offer.silence_ms) * 1000000ULL / TICKS_PER_SILENCE;
+	return dnd_min(cache->options.timeout_ms, cache->offer.silence_ms) * MS_NS / TICKS_PER_SILENCE;
 }
 
 static void set_timer(struct donard_cache *cache)
@@ -424,10 +426,27 @@ void dnd_cclient_work(struct donard_cache *cache)
 		lost(cache, rc);
 }
 
+int dnd_cclient_await_sent(struct donard_cache *cache, const struct dnd_cclient_memory *memory)
+{
+	uint64_t until = dnd_now_ns() + cache->options.timeout_ms * MS_NS;
+	struct epoll_event event;
+
+	for (;;) {
+		dnd_cclient_work(cache);
+		if (cache->over || !dnd_cclient_memory_is_sent(cache, memory))
+			return 0;
+		if (dnd_now_ns() >= until)
+			return dnd_fail(cache->ctx, DND_E_BUSY, "%s: the network has not acknowledged after %u ms what was "
+					"written from it. Try again.", dnd_memory_name(memory->memory),
+					cache->options.timeout_ms);
+		epoll_wait(cache->source.fd, &event, 1, WAIT_MS);
+	}
+}
+
 void dnd_cclient_bye(struct donard_cache *cache)
 {
 	const struct dnd_wire_message bye = { .type = DND_WIRE_BYE };
-	uint64_t until = dnd_now_ns() + BYE_MS * 1000000ULL;
+	uint64_t until = dnd_now_ns() + BYE_MS * MS_NS;
 	struct epoll_event event;
 
 	if (cache->over || cache->source.working || dnd_cclient_message(cache, &bye, 0))
@@ -436,6 +455,6 @@ void dnd_cclient_bye(struct donard_cache *cache)
 	while (!cache->over && !cache->bye_done && dnd_now_ns() < until) {
 		dnd_cclient_work(cache);
 		if (!cache->over && !cache->bye_done)
-			epoll_wait(cache->source.fd, &event, 1, 50);
+			epoll_wait(cache->source.fd, &event, 1, WAIT_MS);
 	}
 }

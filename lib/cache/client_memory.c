@@ -26,6 +26,16 @@ static void watch(struct donard_cache *cache, const struct donard_memory *memory
 		epoll_ctl(cache->source.fd, watch ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, memory->region.fd, &event);
 }
 
+bool dnd_cclient_memory_is_sent(const struct donard_cache *cache, const struct dnd_cclient_memory *memory)
+{
+	return memory->last_send > dnd_link_sends_over(&cache->link);
+}
+
+static bool is_used(const struct donard_cache *cache, const struct dnd_cclient_memory *memory)
+{
+	return memory->users || dnd_cclient_memory_is_sent(cache, memory);
+}
+
 void dnd_cclient_memory_drop(struct donard_cache *cache, struct dnd_cclient_memory *memory)
 {
 	struct donard_memory *held = memory->memory;
@@ -48,7 +58,7 @@ static struct dnd_cclient_memory *place_for(struct donard_cache *cache)
 
 		if (!one->memory)
 			return one;
-		if (!one->users && (!oldest || one->used < oldest->used))
+		if (!is_used(cache, one) && (!oldest || one->used < oldest->used))
 			oldest = one;
 	}
 	if (oldest)
@@ -73,8 +83,9 @@ static int add(struct donard_cache *cache, struct donard_memory *memory, struct 
 	struct dnd_cclient_memory *place = place_for(cache);
 
 	if (!place)
-		return dnd_fail(cache->ctx, DND_E_QUEUE_FULL, "%d memories have requests in flight, as many as a "
-				"connection registers. Take completions first.", DND_CCLIENT_MEMORIES_MAX);
+		return dnd_fail(cache->ctx, DND_E_QUEUE_FULL, "%d memories, as many as a connection registers, have "
+				"requests in flight, or the network has not acknowledged yet what was written from them. Take "
+				"completions first.", DND_CCLIENT_MEMORIES_MAX);
 	dnd_handle_get(&memory->handle);
 	place->memory = memory;
 	watch(cache, memory, true);
@@ -157,7 +168,7 @@ bool dnd_cclient_memories_look(struct donard_cache *cache)
 void dnd_cclient_memories_release(struct donard_cache *cache)
 {
 	for (size_t i = 0; i < DND_CCLIENT_MEMORIES_MAX; i++)
-		if (cache->memories[i].leaving && !cache->memories[i].users)
+		if (cache->memories[i].leaving && !is_used(cache, &cache->memories[i]))
 			dnd_cclient_memory_drop(cache, &cache->memories[i]);
 }
 

@@ -172,6 +172,8 @@ static int send_part(struct donard_cache *cache, struct dnd_cclient_request *req
 		rc = dnd_cclient_message(cache, &message, flags);
 	if (rc)
 		return rc;
+	if (request->type == DND_WIRE_WRITE)
+		request->memory->last_send = cache->link.sent;
 	part->request = request;
 	cache->parts_busy++;
 	request->parts++;

@@ -207,6 +207,7 @@ int dnd_link_send(struct dnd_link *link, const void *bytes, unsigned int flags)
 		return -ECONNRESET;
 	}
 	link->free_count--;
+	link->sent++;
 	return 0;
 }
 

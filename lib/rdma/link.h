@@ -41,6 +41,7 @@ struct dnd_link {
 	uint8_t *messages;		/* slots for those received, then for those sent */
 	uint32_t *free_sends;		/* slots from which no message is being sent */
 	uint32_t free_count;
+	uint64_t sent;			/* how many messages were, since the beginning */
 	unsigned int unacked_events;
 	bool established;
 	bool lost;			/* a call failed, or an error completion came */
@@ -84,6 +85,12 @@ int dnd_link_send(struct dnd_link *link, const void *bytes, unsigned int flags);
 static inline uint32_t dnd_link_sends_under_way(const struct dnd_link *link)
 {
 	return link->size.sends - link->free_count;
+}
+
+/* How many of those sent have completed, with all that was posted before them: the device sends none of it again. */
+static inline uint64_t dnd_link_sends_over(const struct dnd_link *link)
+{
+	return link->sent - dnd_link_sends_under_way(link);
 }
 
 /*

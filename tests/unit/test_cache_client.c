@@ -30,6 +30,7 @@ static struct {
 	struct ibv_send_wr sent[8];
 	unsigned int count, registered;
 	int region_ends;	/* whoever closes it calls the region back */
+	unsigned int polls_until_sent;	/* 0: nothing that was sent completes */
 	bool taken_from_device;	/* memory was unregistered that the device may still write to */
 } scene;
 
@@ -58,7 +59,7 @@ void __wrap_dnd_unregister(struct dnd_registration *registration);
 void __wrap_dnd_unregister(struct dnd_registration *registration)
 {
 	scene.registered -= registration->mr ? 1 : 0;
-	scene.taken_from_device |= registration->mr && scene.id.qp;
+	scene.taken_from_device |= registration->mr && scene.id.qp && scene.cache.link.free_count < SENDS;
 	registration->mr = NULL;
 }
 
@@ -79,7 +80,9 @@ void __wrap_dnd_link_close(struct dnd_link *link)
 int __wrap_dnd_link_poll(struct dnd_link *link, const struct dnd_link_handler *handler);
 int __wrap_dnd_link_poll(struct dnd_link *link, const struct dnd_link_handler *handler)
 {
-	(void)link, (void)handler;
+	(void)handler;
+	if (scene.polls_until_sent && !--scene.polls_until_sent)
+		link->free_count = SENDS;
 	return 0;
 }
 
@@ -280,6 +283,96 @@ static void region_stays_while_parts_are_in_flight(void **state)
 	assert_int_equal(scene.registered, 0);
 }
 
+/* The server has answered the only request, which has one part. */
+static void is_answered(void)
+{
+	const struct dnd_wire_message done = { .type = DND_WIRE_DONE, .id = scene.parts[0].id, .released = BLOCK };
+
+	assert_int_equal(dnd_cclient_take_done(&scene.cache, &done), 0);
+	assert_int_equal(scene.cache.source.working, 0);
+}
+
+/* If the acknowledgement was lost, the device sends the bytes again, from the memory. */
+static void forget_waits_for_the_acknowledgement(void **state)
+{
+	struct donard_cache *cache = &scene.cache;
+	struct donard_queue *queue;
+
+	(void)state;
+	assert_int_equal(donard_queue_open(cache->ctx, NULL, &queue), 0);
+	assert_int_equal(dnd_queue_source_add(queue, &cache->source), 0);
+	writes(1);
+	is_answered();
+	cache->options.timeout_ms = 1;
+	assert_int_equal(donard_cache_forget(cache, &scene.memory), -EBUSY);
+	assert_says(donard_error(cache->ctx), "has not acknowledged after 1 ms");
+	assert_int_equal(scene.registered, 1);
+	cache->options.timeout_ms = 10000;
+	scene.polls_until_sent = 3;
+	assert_int_equal(donard_cache_forget(cache, &scene.memory), 0);
+	assert_int_equal(scene.polls_until_sent, 0);
+	assert_int_equal(scene.registered, 0);
+	assert_false(scene.taken_from_device);
+	assert_int_equal(scene.memory.handle.holders, 1);
+	dnd_queue_source_remove(&cache->source);
+	donard_queue_close(queue);
+}
+
+/* Its connection ends meanwhile, and with it the registration. */
+static void forget_of_a_connection_that_ends(void **state)
+{
+	struct donard_cache *cache = &scene.cache;
+	struct donard_queue *queue;
+
+	(void)state;
+	assert_int_equal(donard_queue_open(cache->ctx, NULL, &queue), 0);
+	assert_int_equal(dnd_queue_source_add(queue, &cache->source), 0);
+	writes(1);
+	is_answered();
+	cache->withdrawn = DND_WIRE_STOPPED;
+	cache->link.lost = true;
+	assert_int_equal(donard_cache_forget(cache, &scene.memory), 0);
+	assert_true(cache->over);
+	assert_int_equal(scene.registered, 0);
+	assert_int_equal(scene.memory.handle.holders, 1);
+	dnd_queue_source_remove(&cache->source);
+	donard_queue_close(queue);
+}
+
+static void region_stays_until_the_acknowledgement(void **state)
+{
+	(void)state;
+	writes(1);
+	is_answered();
+	scene.cache.memories[0].leaving = true;
+	dnd_cclient_work(&scene.cache);
+	assert_int_equal(scene.registered, 1);
+	scene.polls_until_sent = 1;
+	dnd_cclient_work(&scene.cache);
+	assert_int_equal(scene.registered, 0);
+	assert_false(scene.taken_from_device);
+}
+
+/* Of those that are registered another one makes way, though it was used later. */
+static void memory_makes_way_after_the_acknowledgement(void **state)
+{
+	struct dnd_cclient_memory *memories = scene.cache.memories;
+	struct donard_memory others[DND_CCLIENT_MEMORIES_MAX];
+	int rc;
+
+	(void)state;
+	writes(1);
+	is_answered();
+	for (unsigned int i = 0; i < DND_CCLIENT_MEMORIES_MAX; i++) {
+		others[i] = scene.memory;
+		others[i].handle.holders = 1;
+		scene.cache.counts.requests++;
+		assert_non_null(dnd_cclient_memory_find(&scene.cache, &others[i], false, &rc));
+	}
+	assert_ptr_equal(memories[0].memory, &scene.memory);
+	assert_ptr_equal(memories[1].memory, &others[DND_CCLIENT_MEMORIES_MAX - 1]);
+}
+
 static void *copy_of(const void *bytes, size_t length)
 {
 	void *copy = malloc(length);
@@ -356,6 +449,8 @@ int main(void)
 		TEST(end_of_each_write_is_read_back), TEST(nothing_is_read_back_of_soft_devices),
 		TEST(waiting_request_ends_with_its_region), TEST(region_stays_while_parts_are_in_flight),
 		TEST(others_are_kept_alive_meanwhile), TEST(close_waits_for_the_device),
+		TEST(forget_waits_for_the_acknowledgement), TEST(forget_of_a_connection_that_ends),
+		TEST(region_stays_until_the_acknowledgement), TEST(memory_makes_way_after_the_acknowledgement),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
