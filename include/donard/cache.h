@@ -139,11 +139,12 @@ struct donard_cache_serve_options {
  * NVRAM or the drive went away (acknowledged writes are in the log of persistent NVRAM), or when the log
  * belongs to another drive; -ENODATA when there is no log, -EILSEQ for a damaged one,
  * -EPROTONOSUPPORT for one of another version; -EBUSY when FORMAT would destroy data, when NVRAM,
- * drive, port or status socket are in use, and when another region, a persistent one that this process may open, has
- * a log with records for the drive; -EHOSTUNREACH, -EOPNOTSUPP when the drive, or the
- * RDMA device, cannot reach the NVRAM directly; -EOPNOTSUPP also for volatile NVRAM, or an address that no RDMA device serves;
- * -ENETDOWN when the port of that device is not active; -ENOSPC for too little NVRAM; -EIO,
- * -ENOMEM; -EINVAL, -E2BIG for wrong options.
+ * drive, port or status socket are in use, when another region, a persistent one that this process may open, has
+ * a log with records for the drive, and while the RDMA device is being bound or reset; -EHOSTUNREACH, -EOPNOTSUPP when the
+ * drive, or the RDMA device, cannot reach the NVRAM directly; -EOPNOTSUPP also for volatile NVRAM, or an address that no RDMA
+ * device serves; -ETIMEDOUT when no name server answers; -EACCES, -EPERM for NVRAM, a drive, an RDMA device or a port that
+ * this user may not use; -ENOSPC for too little NVRAM; -EAGAIN without a thread to be had; -EIO, -ENOMEM; -EINVAL, -E2BIG for
+ * wrong options.
  */
 int donard_cache_serve(struct donard_context *ctx, const char *nvram, const char *backing,
 		       const struct donard_cache_serve_options *options);

@@ -79,8 +79,9 @@ struct donard_cache_options {
  * machine; -EBUSY when it has as many clients as it can; -ETIMEDOUT without an answer, also of a name server;
  * -EPROTO for a server of another version or kind; -EOPNOTSUPP when no RDMA device reaches the
  * address, -ENETDOWN when the device's port is not active; -ECONNRESET when the server or the
- * link to it went away meanwhile; -ESHUTDOWN when the server is about to end; -EINVAL, -E2BIG, -EPERM, -EMFILE, -EAGAIN, -ENOMEM;
- * others when the RDMA device of this side refuses what the connection needs.
+ * link to it went away meanwhile; -ESHUTDOWN when the server is about to end; -EACCES, -EPERM when this user may not use the
+ * RDMA device; -EPERM also in a thread that is not the queue's; -EINVAL, -E2BIG, -EMFILE, -EAGAIN, -ENOMEM; others when the
+ * RDMA device of this side refuses what the connection needs.
  */
 int donard_cache_connect(struct donard_queue *queue, const struct donard_cache_options *options,
 			 struct donard_cache **cache);
