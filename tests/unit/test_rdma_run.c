@@ -246,6 +246,23 @@ static void services_follow_the_rights(void **state)
 	assert_int_equal(cli_rdma_services(DONARD_RDMA_WRITE, true, false, true), compare);
 }
 
+/* But the next client must not see what it left. */
+static void fill_that_fails_is_not_counted(void **state)
+{
+	struct donard_rdma_asked asked = {
+		.size = sizeof(asked), .service = CLI_RDMA_FILL, .offset_bytes = BLOCK, .length_bytes = BLOCK,
+	};
+	struct donard_rdma_answer answer = { .size = sizeof(answer) };
+	struct cli_rdma_counts counts = { 0 };
+
+	(void)state;
+	assert_int_equal(donard_memory_dram(scene.fake->ctx, BLOCK, &asked.memory), 0);
+	assert_int_equal(cli_rdma_answer(&counts, &asked, &answer), -ENXIO);
+	assert_int_equal(counts.filled_bytes, 0);
+	assert_true(answer.changed);
+	donard_memory_free(asked.memory);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -253,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(functions_surround_all_rounds), CASE(begin_refuses), CASE(end_fails), CASE(failed_work_is_the_news),
 		CASE(server_without_test_data), CASE(services_follow_the_rights),
+		CASE(fill_that_fails_is_not_counted),
 	};
 
 	return cmocka_run_group_tests_name("rdma_run", tests, NULL, NULL);

@@ -25,9 +25,13 @@ static int keep_up(void *user)
 static int fill(struct cli_rdma_counts *counts, const struct donard_rdma_asked *asked, struct cli_rdma_pattern pattern,
 		struct donard_rdma_answer *answer)
 {
+	int rc;
+
 	answer->changed = true;
-	counts->filled_bytes += asked->length_bytes;
-	return cli_rdma_pattern_fill(asked->memory, asked->offset_bytes, pattern, asked->length_bytes, keep_up, (void *)asked);
+	rc = cli_rdma_pattern_fill(asked->memory, asked->offset_bytes, pattern, asked->length_bytes, keep_up, (void *)asked);
+	if (!rc)
+		counts->filled_bytes += asked->length_bytes;
+	return rc;
 }
 
 static int compare(struct cli_rdma_counts *counts, const struct donard_rdma_asked *asked, struct cli_rdma_pattern pattern,
