@@ -75,7 +75,8 @@ uint32_t dnd_blockdev_legs_in_use(const struct dnd_blockdev *blockdev);
 uint32_t dnd_blockdev_legs_left(const struct dnd_blockdev *blockdev);
 /*
  * How often a look (change.c) found that device-mapper has bytes elsewhere than before.  Whoever changed the table may
- * have moved the bytes as well, or not.  Counts nothing where this user may not see the table.
+ * have moved the bytes as well, or not.  Of a table that this user may not see only this counts: it leads to what donard
+ * cannot read.
  */
 uint32_t dnd_blockdev_moves(const struct dnd_blockdev *blockdev);
 /* "leg nvme1n1 of md0"; "" for a drive */

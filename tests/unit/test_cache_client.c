@@ -283,26 +283,40 @@ static void region_stays_while_parts_are_in_flight(void **state)
 	assert_int_equal(scene.registered, 0);
 }
 
-/* The server has answered the only request, which has one part. */
-static void is_answered(void)
+/* The only request, of one part, is sent, and the server has answered it. */
+static void writes_and_is_answered(void)
 {
-	const struct dnd_wire_message done = { .type = DND_WIRE_DONE, .id = scene.parts[0].id, .released = BLOCK };
+	struct dnd_wire_message done = { .type = DND_WIRE_DONE, .released = BLOCK };
 
+	writes(1);
+	done.id = scene.parts[0].id;
 	assert_int_equal(dnd_cclient_take_done(&scene.cache, &done), 0);
 	assert_int_equal(scene.cache.source.working, 0);
+}
+
+static struct donard_queue *in_queue(struct donard_cache *cache)
+{
+	struct donard_queue *queue;
+
+	assert_int_equal(donard_queue_open(cache->ctx, NULL, &queue), 0);
+	assert_int_equal(dnd_queue_source_add(queue, &cache->source), 0);
+	return queue;
+}
+
+static void out_of_queue(struct donard_cache *cache, struct donard_queue *queue)
+{
+	dnd_queue_source_remove(&cache->source);
+	donard_queue_close(queue);
 }
 
 /* If the acknowledgement was lost, the device sends the bytes again, from the memory. */
 static void forget_waits_for_the_acknowledgement(void **state)
 {
 	struct donard_cache *cache = &scene.cache;
-	struct donard_queue *queue;
+	struct donard_queue *queue = in_queue(cache);
 
 	(void)state;
-	assert_int_equal(donard_queue_open(cache->ctx, NULL, &queue), 0);
-	assert_int_equal(dnd_queue_source_add(queue, &cache->source), 0);
-	writes(1);
-	is_answered();
+	writes_and_is_answered();
 	cache->options.timeout_ms = 1;
 	assert_int_equal(donard_cache_forget(cache, &scene.memory), -EBUSY);
 	assert_says(donard_error(cache->ctx), "has not acknowledged after 1 ms");
@@ -314,36 +328,30 @@ static void forget_waits_for_the_acknowledgement(void **state)
 	assert_int_equal(scene.registered, 0);
 	assert_false(scene.taken_from_device);
 	assert_int_equal(scene.memory.handle.holders, 1);
-	dnd_queue_source_remove(&cache->source);
-	donard_queue_close(queue);
+	out_of_queue(cache, queue);
 }
 
 /* Its connection ends meanwhile, and with it the registration. */
 static void forget_of_a_connection_that_ends(void **state)
 {
 	struct donard_cache *cache = &scene.cache;
-	struct donard_queue *queue;
+	struct donard_queue *queue = in_queue(cache);
 
 	(void)state;
-	assert_int_equal(donard_queue_open(cache->ctx, NULL, &queue), 0);
-	assert_int_equal(dnd_queue_source_add(queue, &cache->source), 0);
-	writes(1);
-	is_answered();
+	writes_and_is_answered();
 	cache->withdrawn = DND_WIRE_STOPPED;
 	cache->link.lost = true;
 	assert_int_equal(donard_cache_forget(cache, &scene.memory), 0);
 	assert_true(cache->over);
 	assert_int_equal(scene.registered, 0);
 	assert_int_equal(scene.memory.handle.holders, 1);
-	dnd_queue_source_remove(&cache->source);
-	donard_queue_close(queue);
+	out_of_queue(cache, queue);
 }
 
 static void region_stays_until_the_acknowledgement(void **state)
 {
 	(void)state;
-	writes(1);
-	is_answered();
+	writes_and_is_answered();
 	scene.cache.memories[0].leaving = true;
 	dnd_cclient_work(&scene.cache);
 	assert_int_equal(scene.registered, 1);
@@ -361,8 +369,7 @@ static void memory_makes_way_after_the_acknowledgement(void **state)
 	int rc;
 
 	(void)state;
-	writes(1);
-	is_answered();
+	writes_and_is_answered();
 	for (unsigned int i = 0; i < DND_CCLIENT_MEMORIES_MAX; i++) {
 		others[i] = scene.memory;
 		others[i].handle.holders = 1;
