@@ -223,15 +223,15 @@ static void write_some(struct dnd_cache_server *server)
 
 /*
  * Somebody may have mounted the file system without barriers, or have declared the drive's cache write-through, since the
- * server started: then a flush succeeds, and the drive is not told.  What nobody knows, such as of a leg that was lost
- * since, does not count.
+ * server started, or a table of device-mapper may lead to another drive: then a flush succeeds, and the drive is not told.
+ * What nobody knows, such as of a leg that was lost since, does not count.
  */
 static bool is_flushed(struct dnd_cache_server *server)
 {
 	char text[DND_TEXT_BYTES];
 	struct dnd_doubt doubt;
 
-	if (dnd_drive_is_durable(server->ctx, &server->file->drive, &doubt) || !doubt.certain)
+	if (dnd_drive_is_durable_now(server->ctx, &server->file->drive, &doubt) || !doubt.certain)
 		return true;
 	snprintf(text, sizeof(text), "%s: a power cut may still lose what it was told to flush, so the log keeps it: %s",
 		 server->drive.path, doubt.text);

@@ -170,8 +170,8 @@ int __wrap_dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *dr
 	return scene->drive_lost ? dnd_fail(ctx, DND_E_DRIVE_GONE, "it went away") : 0;
 }
 
-bool __wrap_dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt);
-bool __wrap_dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt)
+bool __wrap_dnd_drive_is_durable_now(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt);
+bool __wrap_dnd_drive_is_durable_now(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt)
 {
 	(void)ctx;
 	assert_ptr_equal(drive, &scene->file.drive);
