@@ -10,7 +10,6 @@
 #include "errors.h"
 #include "fields.h"
 #include "help.h"
-#include "lib/base/printable.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
@@ -233,9 +232,8 @@ static void tell_wait(struct client *client)
 	client->told = true;
 	client->told_failing = client->info.drive_fails;
 	describe_wait(client, text, sizeof(text));
-	dnd_make_printable(text, sizeof(text));
 	cli_progress_end(&client->progress);
-	fprintf(stderr, "%s: %s: %s\n", cli_name, client->cli->command->name, text);
+	cli_note(client->cli, "%s", text);
 }
 
 /* For one, or until it is time to look at the signals. */

@@ -169,8 +169,7 @@ static int failed(const struct cli *cli, int rc, const struct copied *copied)
 	exit_code = cli_fail_with(cli, rc, model);
 
 	if (result->bytes || result->overwritten_bytes || rc == -ECANCELED)
-		fprintf(stderr, "%s: copy: %s from the start had been copied\n", cli_name,
-			donard_format_size(size, sizeof(size), result->bytes));
+		cli_note(cli, "%s from the start had been copied", donard_format_size(size, sizeof(size), result->bytes));
 	return exit_code;
 }
 

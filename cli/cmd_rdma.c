@@ -159,8 +159,7 @@ static int failed(const struct cli *cli, int rc, enum cli_rdma_mode mode, const 
 	int exit_code = cli_fail_with(cli, rc, cli_fields_json(fields, moved, mode));
 
 	if (moved->result.bytes || rc == -ECANCELED)
-		fprintf(stderr, "%s: %s: %s had been moved\n", cli_name, cli->command->name,
-			donard_format_size(size, sizeof(size), moved->result.bytes));
+		cli_note(cli, "%s had been moved", donard_format_size(size, sizeof(size), moved->result.bytes));
 	return exit_code;
 }
 

@@ -14,7 +14,6 @@
 
 #include "device.h"
 #include "errors.h"
-#include "lib/base/printable.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
@@ -52,12 +51,10 @@ static void note(struct apply *apply, const struct region_section *section, cons
 	cli_add_text(row, "status", status);
 	cli_add_text(row, "region", region);
 	cli_add_text(row, "bdf", bdf);
-	snprintf(text, sizeof(text), "%s", message);
-	dnd_make_printable(text, sizeof(text));
-	cli_add_text(row, "message", text);
+	cli_add_text(row, "message", cli_printable(message, text));
 	json_object_array_add(apply->rows, row);
 	if (message[0])
-		fprintf(stderr, "%s: region apply: %s: %s\n", cli_name, section->name, text);
+		cli_note(apply->cli, "%s: %s", section->name, message);
 }
 
 /* What it takes to see all devices that a section may mean: they need not be missing. */
@@ -397,7 +394,7 @@ static int run(struct cli *cli)
 		cli_fail_text(cli, apply.config.exit_code, apply.config.error_code, apply.config.error) :
 		check_names(&apply, dir);
 	if (!rc && !apply.config.count && !cli->json)
-		fprintf(stderr, "%s: region apply: %s configures no region.\n", cli_name, dir);
+		cli_note(cli, "%s configures no region.", dir);
 	if (!rc) {
 		apply.rows = json_object_new_array();
 		rc = apply_all(&apply);

@@ -3,13 +3,11 @@
  * region identity: how a region is known again, for the udev rule that makes its links and
  * gives it to its user.  Text output is what udev's IMPORT{program} takes.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "errors.h"
 #include "fields.h"
-#include "lib/base/printable.h"
 #include "options.h"
 #include "output.h"
 #include "regionmatch.h"
@@ -33,20 +31,6 @@ static const char properties[] =
 	"[DONARD_GROUP={group}\n]"
 	"DONARD_MODE={mode}\n";
 
-/* The text has words of the configuration and names of its files, which may hold any byte. */
-static void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void warn(const char *format, ...)
-{
-	char text[CLI_TEXT_BYTES];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	dnd_make_printable(text, sizeof(text));
-	fprintf(stderr, "%s: %s\n", cli_name, text);
-}
-
 /* Regions may share the memory of one candidate: then the place tells them apart. */
 static void set_name(char text[256], const char *folder, const char *name, uint64_t offset)
 {
@@ -65,7 +49,7 @@ static void set_permissions(struct identity *identity, const struct region_secti
 	identity->group = broken ? "root" : section ? section->group : REGIONCONF_GROUP;
 }
 
-static void identify(const struct machine *machine, const struct region_config *config,
+static void identify(const struct cli *cli, const struct machine *machine, const struct region_config *config,
 		     const struct donard_region_info *region, struct identity *identity)
 {
 	const struct donard_candidate_info *candidate = machine_candidate_of(machine, region);
@@ -84,8 +68,8 @@ static void identify(const struct machine *machine, const struct region_config *
 	/* While the device is not seen, or another has its serial number, nobody knows which section is the region's. */
 	set_permissions(identity, section, config->error[0] || doubt || (!candidate && region->kind != DONARD_KIND_PCI_BAR));
 	if (doubt)
-		warn("%s:%u: [%s] fits several functions. Use path there. Until then only root may use %s.",
-		     doubt->file, doubt->line, doubt->name, region->name);
+		cli_note(cli, "%s:%u: [%s] fits several functions. Use path there. Until then only root may use %s.",
+			 doubt->file, doubt->line, doubt->name, region->name);
 }
 
 static void show(const struct cli *cli, const struct machine *machine, const struct region_config *config,
@@ -93,9 +77,9 @@ static void show(const struct cli *cli, const struct machine *machine, const str
 {
 	struct identity identity = { 0 };
 
-	identify(machine, config, region, &identity);
+	identify(cli, machine, config, region, &identity);
 	if (config->error[0])
-		warn("%s Until then only root may use %s.", config->error, region->name);
+		cli_note(cli, "%s Until then only root may use %s.", config->error, region->name);
 	if (cli->json)
 		cli_print_json(cli_fields_json(fields, &identity, 0));
 	else

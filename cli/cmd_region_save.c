@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "errors.h"
-#include "lib/base/printable.h"
 #include "options.h"
 #include "output.h"
 #include "regionwrite.h"
@@ -42,12 +41,10 @@ static void note(struct save *save, const char *region, const char *status, cons
 	cli_add_text(row, "status", status);
 	cli_add_text(row, "name", name);
 	cli_add_text(row, "file", file);
-	snprintf(text, sizeof(text), "%s", message);
-	dnd_make_printable(text, sizeof(text));
-	cli_add_text(row, "message", text);
+	cli_add_text(row, "message", cli_printable(message, text));
 	json_object_array_add(save->rows, row);
 	if (message[0])
-		fprintf(stderr, "%s: region save: %s: %s\n", cli_name, region, text);
+		cli_note(save->cli, "%s: %s", region, message);
 }
 
 static void fail(struct save *save, const char *region, const char *name, const char *file,

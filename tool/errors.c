@@ -65,7 +65,26 @@ static void print_error_object(const struct cli_command *command, struct json_ob
 		cli_print_json(root);
 }
 
+const char *cli_printable(const char *raw, char text[CLI_TEXT_BYTES])
+{
+	snprintf(text, CLI_TEXT_BYTES, "%s", raw);
+	dnd_make_printable(text, CLI_TEXT_BYTES);
+	return text;
+}
+
 /* A text has names that others chose, and words of the command line. */
+void cli_note(const struct cli *cli, const char *format, ...)
+{
+	char text[3 * PATH_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	dnd_make_printable(text, sizeof(text));
+	fprintf(stderr, "%s: %s: %s\n", cli_name, cli->command->name, text);
+}
+
 static int fail(const struct cli *cli, int exit_code, const char *code, const char *raw,
 		const struct donard_failure *failure, struct json_object *model)
 {

@@ -24,6 +24,11 @@ int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const 
 int cli_fail_text_with(const struct cli *cli, int exit_code, const char *code, const char *text, struct json_object *model);
 int cli_usage(const struct cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* @raw with the escapes of printable.h; returns @text. */
+const char *cli_printable(const char *raw, char text[CLI_TEXT_BYTES]);
+/* A line on stderr that is no failure: what is worth knowing. */
+void cli_note(const struct cli *cli, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* Is --json among the words before "--"? */
 bool cli_wants_json(int argc, char **words);
 /* Says that no command has the name with which @words begin. */
