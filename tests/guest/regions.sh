@@ -484,6 +484,7 @@ udev_names_and_gives() {
 	equal "what apply did then" $'gpu present\ncmb present\npmr present\nexit 0' "$(statuses)"
 	settled
 	equal "owner of the BAR, changed" 'user:other 600' "$(owner "$gpu")"
+	equal "group of its holders, changed" 'root 440' "$(stat -c '%G %a' "/sys/class/p2pmem/$gpu/holders")"
 	sed -i 's/^\[gpu\]/[card]/' "$CONF/regions.conf"
 	equal "what apply did at last" $'card present\ncmb present\npmr present\nexit 0' "$(statuses)"
 	equal "link by another name" "/dev/$gpu" "$(readlink -f /dev/p2pmem/by-name/card)"
