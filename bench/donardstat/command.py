@@ -118,20 +118,41 @@ def forget_output() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def tell_unwritten(command: str, error: OSError) -> None:
+    if not isinstance(error, BrokenPipeError):  # who read it wants no more
+        print(f"{command}: {error.filename or 'writing the output failed'}: {error.strerror}", file=sys.stderr)
+    forget_output()
+
+
+def flush_output() -> None:
+    if sys.stdout:  # None: it was closed when the program began
+        sys.stdout.flush()
+
+
+def parse(words: Sequence[str] | None) -> argparse.Namespace:
+    """argparse prints help itself, and ends the program."""
+    top = parser()
+    try:
+        try:
+            return top.parse_args(words)
+        except SystemExit:
+            flush_output()
+            raise
+    except OSError as error:
+        tell_unwritten(top.prog, error)
+        sys.exit(FAILED)
+
+
 def main(words: Sequence[str] | None = None) -> int:
-    options = parser().parse_args(words)
+    options = parse(words)
     try:
         status: int = options.run(options)
-        if sys.stdout:
-            sys.stdout.flush()
+        flush_output()
         return status
     except Refused as refused:
         print(f"{options.command}: {refused}", file=sys.stderr)
     except (AttributeError, KeyError, TypeError) as error:  # of JSON that is not as donard-bench writes it
         print(f"{options.command}: a sample lacks something, or has it in another form: {error!r}", file=sys.stderr)
-    except BrokenPipeError:  # who read it wants no more
-        forget_output()
     except OSError as error:
-        print(f"{options.command}: {error.filename or 'writing the output failed'}: {error.strerror}", file=sys.stderr)
-        forget_output()
+        tell_unwritten(options.command, error)
     return options.refused

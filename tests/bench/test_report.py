@@ -450,13 +450,17 @@ class Tables(unittest.TestCase):
         self.assertRegex(done.stderr, "no JSON behind 1 results")
         self.assertRegex(self.joined(" \n").stderr, "is empty")
 
+    def printed_into(self, output, *words):
+        """The exit status, and what was said."""
+        done = subprocess.run([ROOT / "bench" / "donard-stat", *words], stdout=output, stderr=subprocess.PIPE, text=True,
+                              check=False, env={**os.environ, "PYTHONUNBUFFERED": ""})
+        return done.returncode, done.stderr
+
     def tables_into(self, output, count):
-        """The exit status and the words of as many tables that go there: few are written at the end, many before it."""
+        """As many tables: few are written at the end, many before it."""
         with tempfile.TemporaryDirectory() as folder:
             put(Path(folder), "a", results("null"))
-            done = subprocess.run([ROOT / "bench" / "donard-stat", "table", *[f"{folder}/a.json"] * count], stdout=output,
-                                  stderr=subprocess.PIPE, text=True, check=False, env={**os.environ, "PYTHONUNBUFFERED": ""})
-        return done.returncode, done.stderr
+            return self.printed_into(output, "table", *[f"{folder}/a.json"] * count)
 
     def test_full_disk(self):
         """table: a disk that is full is named"""
@@ -464,6 +468,9 @@ class Tables(unittest.TestCase):
             with open("/dev/full", "wb") as full:
                 self.assertEqual(self.tables_into(full, count),
                                  (1, "table: writing the output failed: No space left on device\n"))
+        with open("/dev/full", "wb") as full:
+            self.assertEqual(self.printed_into(full, "table", "--help"),
+                             (1, "donard-stat: writing the output failed: No space left on device\n"))
 
     def test_closed_pipe(self):
         """table: nothing is said where nobody reads"""
