@@ -122,7 +122,7 @@ DND_PUBLIC int donard_cache_status(struct donard_context *ctx, const char *nvram
 	char name[P2PMEM_NAME_BYTES];
 	int rc = dnd_struct_check(ctx, status, "donard_cache_status");
 
-	if (!rc && is_node(ctx, nvram)) {
+	if (!rc && (!nvram[0] || is_node(ctx, nvram))) {
 		rc = dnd_region_name(ctx, nvram, name);
 		nvram = name;
 	}

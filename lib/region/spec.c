@@ -118,7 +118,8 @@ int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec
 
 	memset(spec, 0, sizeof(*spec));
 	if (!text[0])
-		return dnd_fail(ctx, DND_E_BAD_NAME, "an empty name is no source or destination");
+		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: this names neither memory nor a drive or file; regions look like p2pmem0, "
+				"and paths have a slash.", "(empty)");
 	spec->path = text;
 	if (!strncmp(text, GPU_PREFIX, strlen(GPU_PREFIX)) && !strchr(text, '/'))
 		return parse_gpu(ctx, text, spec);

@@ -569,6 +569,7 @@ run_cli_contracts() {
 	try "cli: measure, payload known" json_of 0 'it["payload_bytes"] == 4096' measure --json --payload 4K --meter none true
 	try "cli: rdma, an empty address" cli_exits 2 "'' has no address" rdma write ''
 	try "cli: rdma, a port alone" cli_exits 2 "':7078' has no address" rdma write :7078
+	try "cli: cache status of an empty name" cli_exits 2 '[(]empty[)]: not a region' cache status ''
 	try "cli: rdma serve at an empty address" cli_exits 2 'the address is empty' rdma serve dram --bind ''
 	try "cli: rdma, port behind the address" cli_exits 2 "'192.0.2.1:7078' and --port 7079: give the port once" \
 		rdma write 192.0.2.1:7078 --port 7079
