@@ -66,9 +66,10 @@ int bench_queue_registered(const void *piece);
 int bench_cufile(const void *piece);
 int bench_cufile_compat(const void *piece);	/* through DRAM, as cuFile does it */
 int bench_gpu_memcpy(const void *piece);	/* O_DIRECT read into DRAM, cuMemcpyHtoD; or back */
+/* check.c: before and after a copy. A line on stderr says what failed. */
 /* Fills the destination with @byte, so that what is found there afterwards was moved. */
-int bench_scrub(const struct bench_piece *piece, uint8_t byte);
+int bench_scrub(struct donard_context *ctx, const struct bench_piece *piece, uint8_t byte);
 /* 1 equal, 0 not, -errno. */
-int bench_compare(const struct bench_piece *piece);
+int bench_compare(struct donard_context *ctx, const struct bench_piece *piece);
 
 #endif /* BENCH_COPY_H */

@@ -163,7 +163,7 @@ static int scrub(const struct bench *bench, const struct point *point)
 	for (uint64_t i = 0; !rc && i < point->threads; i++) {
 		struct bench_piece piece = piece_of(bench, point, i);
 
-		rc = bench_scrub(&piece, 0xa5);
+		rc = bench_scrub(bench->cli->ctx, &piece, 0xa5);
 	}
 	return rc;
 }
@@ -176,7 +176,7 @@ static int compare(const struct bench *bench, const struct point *point)
 	for (uint64_t i = 0; rc == 1 && i < point->threads; i++) {
 		struct bench_piece piece = piece_of(bench, point, i);
 
-		rc = bench_compare(&piece);
+		rc = bench_compare(bench->cli->ctx, &piece);
 	}
 	return rc;
 }
@@ -370,7 +370,7 @@ static void say_fewer(const struct bench *bench, const struct point *point, cons
 
 static int both_directions(const struct bench *bench, struct point *point)
 {
-	char block[32];
+	char block[DONARD_SIZE_TEXT_BYTES];
 	int rc;
 
 	bench_say("round %llu of %llu: blocks of %s, depth %u, %llu thread(s)",
@@ -403,6 +403,20 @@ static int every_point(const struct bench *bench)
 
 /* ---- options ---- */
 
+static int refuse_method(const struct bench *bench, const char *word)
+{
+	unsigned int trait = bench->of_gpu ? BENCH_GPU : BENCH_REGION;
+	char names[256];
+	int length = 0;
+
+	for (const struct bench_method *method = bench_methods; method->name; method++)
+		if (method->traits & trait && length < (int)sizeof(names))
+			length += snprintf(names + length, sizeof(names) - (size_t)length, "%s%s", length ? ", " : "",
+					   method->name);
+	return cli_usage(bench->cli, "--methods: '%s' does not move data to %s. Those that do are %s", word,
+			 bench->of_gpu ? "memory of a GPU" : "a region", names);
+}
+
 static int take_methods(struct bench *bench)
 {
 	const char *text = cli_value(bench->cli, "methods");
@@ -413,14 +427,8 @@ static int take_methods(struct bench *bench)
 	while (!rc && (word = strsep(&rest, ","))) {
 		const struct bench_method *method = bench_find_method(word);
 
-		if (!method)
-			rc = cli_usage(bench->cli, "--methods: '%s' is none of donard, donard-bounce, "
-				       "donard-passthrough, queue, queue-registered, memcpy, dd, fio, fio-fixed, "
-				       "fio-passthrough, cufile, cufile-compat, gpu-memcpy", word);
-		else if (!(method->traits & (bench->of_gpu ? BENCH_GPU : BENCH_REGION)))
-			rc = cli_usage(bench->cli, "--methods: '%s' is for %s, not for %s", word,
-				       bench->of_gpu ? "regions" : "bench queue with memory of a GPU (gpu:0)",
-				       bench->region);
+		if (!method || !(method->traits & (bench->of_gpu ? BENCH_GPU : BENCH_REGION)))
+			rc = refuse_method(bench, word);
 		else if (bench->method_count == LIST_MAX)
 			rc = cli_usage(bench->cli, "--methods: more than %d", LIST_MAX);
 		else
@@ -432,7 +440,7 @@ static int take_methods(struct bench *bench)
 
 static int check_sizes(const struct bench *bench)
 {
-	char size[32], block[32];
+	char size[DONARD_SIZE_TEXT_BYTES], block[DONARD_SIZE_TEXT_BYTES];
 
 	for (size_t i = 0; i < bench->blocks.count; i++) {
 		uint64_t bytes = bench->blocks.values[i];
@@ -475,12 +483,12 @@ static int take_options(struct bench *bench)
 
 static uint64_t most_bytes(const struct bench *bench)
 {
-	uint64_t threads = 1;
+	uint64_t threads = 1, bytes;
 
 	for (size_t i = 0; i < bench->threads.count; i++)
 		if (bench->threads.values[i] > threads)
 			threads = bench->threads.values[i];
-	return threads * bench->size_bytes;
+	return __builtin_mul_overflow(threads, bench->size_bytes, &bytes) ? UINT64_MAX : bytes;
 }
 
 /* Which of several GPUs CUDA numbers so is not asked: a process that called CUDA must not fork. */
@@ -511,7 +519,7 @@ static int check_region(struct bench *bench)
 {
 	struct donard_region_list *list;
 	uint64_t available, wanted_bytes;
-	char text[192], wanted[32], there[32];
+	char text[256], wanted[DONARD_SIZE_TEXT_BYTES], there[DONARD_SIZE_TEXT_BYTES];
 	int rc = donard_region_find(bench->cli->ctx, bench->region, &list);
 
 	if (rc)

@@ -96,7 +96,7 @@ static const char *remedy(int rc)
 
 static int fail(const struct setup *s, const char *what, uint64_t bytes, int rc)
 {
-	char text[512], size[32];
+	char text[512], size[DONARD_SIZE_TEXT_BYTES];
 
 	snprintf(text, sizeof(text), "%s: %s of %s failed: %s. %s.", s->region, what,
 		 donard_format_size(size, sizeof(size), bytes), strerror(-rc), remedy(rc));

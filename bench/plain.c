@@ -17,7 +17,6 @@
 #include "uapi/p2pmem.h"
 
 #define PAGE_BYTES	4096
-#define CHUNK_BYTES	(1U << 20)
 
 struct plain {
 	const struct bench_piece *piece;
@@ -110,14 +109,14 @@ static int one_block(const struct plain *plain, uint64_t at, size_t bytes)
 	return moved == (ssize_t)bytes ? 0 : complain(plain->piece->drive);
 }
 
-static int every_block(const struct plain *plain, int (*step)(const struct plain *, uint64_t, size_t))
+static int every_block(const struct plain *plain)
 {
 	uint64_t left;
 	int rc = 0;
 
 	for (uint64_t at = 0; !rc && at < plain->piece->bytes; at += plain->block_bytes) {
 		left = plain->piece->bytes - at;
-		rc = step(plain, at, left < plain->block_bytes ? left : plain->block_bytes);
+		rc = one_block(plain, at, left < plain->block_bytes ? left : plain->block_bytes);
 	}
 	return rc;
 }
@@ -136,7 +135,7 @@ int bench_plain_copy(const void *argument)
 	double started = cli_now_seconds();
 
 	if (!rc)
-		rc = every_block(&plain, one_block);
+		rc = every_block(&plain);
 	if (!rc && !piece->to_region && fsync(plain.drive_fd))
 		rc = complain(piece->drive);
 	if (!rc)
@@ -164,53 +163,4 @@ int bench_plain_sink(const void *argument)
 		report(cli_now_seconds() - started);
 	tear_down(&plain);
 	return got > 0 ? EXIT_DONE : EXIT_FAILED;
-}
-
-/* ---- before and after ---- */
-
-static int scrub_block(const struct plain *plain, uint64_t at, size_t bytes)
-{
-	errno = 0;
-	if (!plain->piece->to_region)
-		return pwrite(plain->drive_fd, plain->dram, bytes,
-			      (off_t)(plain->piece->drive_offset + at)) == (ssize_t)bytes ?
-		       0 : complain(plain->piece->drive);
-	memcpy(plain->bar + at, plain->dram, bytes);
-	return 0;
-}
-
-int bench_scrub(const struct bench_piece *piece, uint8_t byte)
-{
-	struct plain plain;
-	int rc = set_up(&plain, piece, CHUNK_BYTES,
-			(piece->to_region ? O_RDONLY : O_WRONLY) | O_DIRECT);
-
-	if (!rc) {
-		memset(plain.dram, byte, CHUNK_BYTES);
-		rc = every_block(&plain, scrub_block);
-	}
-	tear_down(&plain);
-	return rc;
-}
-
-#define DIFFERENT	1
-
-static int compare_block(const struct plain *plain, uint64_t at, size_t bytes)
-{
-	errno = 0;
-	if (pread(plain->drive_fd, plain->dram, bytes, (off_t)(plain->piece->drive_offset + at)) !=
-	    (ssize_t)bytes)
-		return complain(plain->piece->drive);
-	return memcmp(plain->bar + at, plain->dram, bytes) ? DIFFERENT : 0;
-}
-
-int bench_compare(const struct bench_piece *piece)
-{
-	struct plain plain;
-	int rc = set_up(&plain, piece, CHUNK_BYTES, O_RDONLY | O_DIRECT);
-
-	if (!rc)
-		rc = every_block(&plain, compare_block);
-	tear_down(&plain);
-	return rc < 0 ? rc : rc != DIFFERENT;
 }

@@ -273,8 +273,8 @@ link_names_drive() {
 bad_gpu() {
 	exits 1 'no region of a GPU.*region add --kind gpu-nvidia' donard-cli bench queue "$LAB_ALPHA" gpu:0
 	with_gpu_region
-	exits 2 "'fio' is for regions, not for gpu:0" donard-cli bench queue "$LAB_ALPHA" gpu:0 --methods fio
-	exits 2 "'cufile' is for .*gpu:0" donard-cli bench queue "$LAB_ALPHA" p2pmem1 --methods cufile
+	exits 2 "'fio' .* of a GPU.*are queue, queue-registered, cufile, cufile-compat, gpu-memcpy\." donard-cli bench queue "$LAB_ALPHA" gpu:0 --methods fio
+	exits 2 "'cufile' .*a region.*are donard, .*fio-passthrough" donard-cli bench queue "$LAB_ALPHA" p2pmem1 --methods cufile
 	exits 1 'gpu:9: CUDA has no such GPU' donard-cli bench queue "$LAB_ALPHA" gpu:9 --size 256K --block-sizes 64K
 	LD_LIBRARY_PATH='' exits 1 'no libcuda.so.1' donard-cli bench queue "$LAB_ALPHA" gpu:0 --size 256K --block-sizes 64K
 	within 10 nothing_is_pinned
