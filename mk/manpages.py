@@ -30,7 +30,11 @@ COMMENT = re.compile(r"/\*\*\n((?: \*(?!/)[^\n]*\n)+) \*/\n$")
 STRUCT = re.compile(r"^(?:(/\*\*\n(?: \*(?!/)[^\n]*\n)+ \*/\n))?((?:struct|enum) (donard_\w+) \{.*?^\};)", re.M | re.S)
 ERRNO = re.compile(r"-(E[A-Z0-9]+)\b")
 TABLE_ROW = re.compile(r"^ \*   (E[A-Z0-9]+)\s+(.*)$", re.M)
-CONSTANT = re.compile(r"^#define (DONARD_\w+)[ \t]+\S[^\n]*?(?:/\* (.*?) \*/)?$", re.M)
+# A constant, with a comment before it or behind it; and the bits of one set of flags, which no empty line parts.
+NOTE = r"(?:/\*(?!\*)(?:[^*]|\*(?!/))*\*/)"
+FLAG = r"(?:%s\n)?#define DONARD_\w+[ \t]+(?:\(1U << \d+\)|\d+U)[^\n]*\n" % NOTE
+FLAGS = re.compile(r"^(?:%s)+" % FLAG, re.M)
+NAMED = re.compile(r"(?:^[ \t]*(%s)\n)?^(?:[ \t]+|#define )(DONARD_\w+)[^\n/]*(%s)?" % (NOTE, NOTE), re.M)
 
 
 class Doc:
@@ -111,12 +115,39 @@ def members(body):
     return [match[1] for match in found if match and not match[1].startswith("reserved")]
 
 
-def structure_faults(known):
-    for name, (doc, body, place) in known.items():
-        if body.startswith("struct"):
-            named = doc.documents() if doc else []
-            yield from (f"{place}: struct {name}: @{member} is not documented" for member in members(body)
-                        if member not in named)
+def meanings(text):
+    """What is said of each constant of an enumeration, or of a set of flags."""
+    for before, name, behind in NAMED.findall(text):
+        lines = (behind or before).removeprefix("/*").removesuffix("*/").split("\n")
+        yield name, " ".join(line.strip().removeprefix("* ") for line in lines).strip()
+
+
+class Type:
+    def __init__(self, path, text, match):
+        comment, self.body, self.name = match.groups()
+        found = COMMENT.search(comment) if comment else None
+        self.path, self.line = path, text.count("\n", 0, match.start(2)) + 1
+        self.is_enum = self.body.startswith("enum")
+        self.doc = Doc(found[1]) if found else None
+
+    def faults(self, _):
+        """A structure's members must be documented."""
+        named = self.doc.documents() if self.doc else []
+        for member in [] if self.is_enum else members(self.body):
+            if member not in named:
+                yield f"struct {self.name}: @{member} is not documented"
+
+
+class Flags:
+    """Bits that are given together: a text that says DONARD_EXAMPLE_* means the last set of that prefix before it."""
+
+    def __init__(self, path, text, match):
+        self.path, self.line = path, text.count("\n", 0, match.start()) + 1
+        self.meanings = list(meanings(match[0]))
+
+    def is_meant(self, holder, name):
+        known = name in dict(self.meanings) or (name.endswith("_") and self.meanings[0][0].startswith(name))
+        return known and self.path == holder.path and self.line < holder.line
 
 
 def roff(text):
@@ -139,31 +170,34 @@ def types_of(function, known):
     """Those of its parameters, and those of their members."""
     names = function.types & known.keys()
     for name in list(names):
-        names |= set(re.findall(r"\benum (donard_\w+)", known[name][1])) & known.keys()
-    return sorted(names, key=lambda name: (known[name][1].startswith("enum"), name))
+        names |= set(re.findall(r"\benum (donard_\w+)", known[name].body)) & known.keys()
+    return [known[name] for name in sorted(names, key=lambda name: (known[name].is_enum, name))]
 
 
-def constants(function, known, values):
-    """What DONARD_..._* in the texts of this page stands for."""
-    texts = [text for _, text in function.doc.names]
-    for name in types_of(function, known):
-        texts += [text for _, text in known[name][0].names] if known[name][0] else []
-    prefixes = dict.fromkeys(prefix for text in texts for prefix in re.findall(r"\b(DONARD_\w+_)\*", text))
-    out = []
-    for prefix in prefixes:
-        for name, meaning in values:
-            if name.startswith(prefix) and meaning:
-                out += [".TP", ".B " + name, roff(meaning)]
+def flags_meant(holder, flags):
+    """The sets of the flags that a function or type takes: @flags: DONARD_EXAMPLE_*, or DONARD_EXAMPLE_ONE."""
+    texts = [text for _, text in holder.doc.names] if holder.doc else []
+    for name in dict.fromkeys(name for text in texts for name in re.findall(r"^(?:any of )?(DONARD_[A-Z_]+)", text)):
+        found = next((one for one in reversed(flags) if one.is_meant(holder, name)), None)
+        if found or name.endswith("_"):
+            yield name, found
+
+
+def constants(function, known, flags):
+    meant = {one: None for holder in [function, *types_of(function, known)] for _, one in flags_meant(holder, flags)}
+    out = [line for one in meant for name, meaning in one.meanings for line in (".TP", ".B " + name, roff(meaning))]
     return [".SH CONSTANTS", *out] if out else []
 
 
 def structures(function, known):
     out = []
-    for name in types_of(function, known):
-        doc, body, _ = known[name]
+    for known_type in types_of(function, known):
+        doc, body = known_type.doc, known_type.body
         out += [".PP", *code(re.sub(r"\s*/\*.*?\*/", "", body, flags=re.S))]
         for names, text in doc.names if doc else []:
             out += tagged(names, text)
+        for name, meaning in meanings(body) if known_type.is_enum else []:
+            out += [".TP", ".B " + name, roff(meaning)] if meaning else []
         if doc:
             out += [line for text in doc.paragraphs for line in (".PP", roff(text))]
     return [".SH TYPES", *out[1:]] if out else []
@@ -181,8 +215,9 @@ def errors(function, table):
     return out
 
 
-def threads(function):
-    objects = [name for name in function.types if name not in FREE_TYPES]
+def threads(function, known):
+    """No object lies behind an enumeration."""
+    objects = [name for name in function.types if name not in known or not known[name].is_enum]
     if "*" in function.prototype and objects:
         return "A context and what came out of it belong to one thread at a time. Use one context per thread."
     return "Any thread may call it at any time."
@@ -192,7 +227,7 @@ def prototype(text):
     return [roff(line) for line in textwrap.wrap(text, 76, subsequent_indent="        ")]
 
 
-def page(function, version, known, table, values, siblings):
+def page(function, version, known, table, flags, siblings):
     doc = function.doc
     library = LIBRARIES.get(function.path.name, "libdonard")
     link = [".IR \\-ldonard ."]
@@ -210,11 +245,11 @@ def page(function, version, known, table, values, siblings):
         out.append(".SH PARAMETERS")
         for names, text in doc.names:
             out += tagged(names, text)
-    out += structures(function, known) + constants(function, known, values)
+    out += structures(function, known) + constants(function, known, flags)
     if doc.returns:
         out += [".SH RETURN VALUE", roff(doc.returns)]
     out += errors(function, table)
-    out += [".SH THREAD SAFETY", threads(function), ".SH SEE ALSO"]
+    out += [".SH THREAD SAFETY", threads(function, known), ".SH SEE ALSO"]
     others = [name for name in siblings if name != function.name][:6]
     out += [".BR donard\\-cli (1)" + ("," if others else "")]
     out += [f".BR {name} (3)" + ("," if name != others[-1] else "") for name in others]
@@ -223,25 +258,32 @@ def page(function, version, known, table, values, siblings):
 
 # That of a header's functions, unless it is libdonard, on which each is built.
 LIBRARIES = {"meter.h": "libdonard-meter"}
-# Enumerations that are only numbers: no object lies behind them.
-FREE_TYPES = set()
 
 
 def read(paths):
-    functions, known, table, values = [], {}, {}, []
+    functions, known, table, flags = [], {}, {}, []
     for path in paths:
         text = path.read_text()
         table.update(TABLE_ROW.findall(text))
-        values += CONSTANT.findall(text)
-        for found in STRUCT.finditer(text):
-            comment, body, name = found.groups()
-            match = COMMENT.search(comment) if comment else None
-            place = f"{path}:{text.count(chr(10), 0, found.start(2)) + 1}"
-            known[name] = (Doc(match[1]) if match else None, body, place)
-            if body.startswith("enum"):
-                FREE_TYPES.add(name)
+        flags += [Flags(path, text, match) for match in FLAGS.finditer(text)]
+        known.update((found[3], Type(path, text, found)) for found in STRUCT.finditer(text))
         functions += [Function(path, text, match) for match in FUNCTION.finditer(text)]
-    return functions, known, table, values
+    return functions, known, table, flags
+
+
+def faults_of(functions, known, table, flags):
+    holders = [*functions, *known.values()]
+    for holder in holders:
+        yield from (f"{holder.path}:{holder.line}: {fault}" for fault in holder.faults(table))
+    meant = {(one, prefix): holder for holder in holders for prefix, one in flags_meant(holder, flags)}
+    for (one, prefix), holder in meant.items():
+        if not one:
+            yield f"{holder.path}:{holder.line}: no flags {prefix}* are before it in this header"
+        for name, meaning in one.meanings if one else []:
+            if not meaning:
+                yield f"{one.path}:{one.line}: nothing is said of {name}"
+    if not functions:
+        yield "no functions"
 
 
 def main():
@@ -251,11 +293,8 @@ def main():
     parser.add_argument("--into", type=pathlib.Path)
     parser.add_argument("headers", nargs="+", type=pathlib.Path)
     options = parser.parse_args()
-    functions, known, table, values = read(options.headers)
-    faults = [f"{f.path}:{f.line}: {fault}" for f in functions for fault in f.faults(table)]
-    faults += structure_faults(known)
-    if not functions:
-        faults = ["no functions in " + " ".join(map(str, options.headers))]
+    functions, known, table, flags = read(options.headers)
+    faults = list(faults_of(functions, known, table, flags))
     if faults:
         print("\n".join(faults), file=sys.stderr)
         return 1
@@ -266,7 +305,7 @@ def main():
         old.unlink()
     for function in functions:
         kin = [f.name for f in functions if f.name.split("_")[1] == function.name.split("_")[1]]
-        text = page(function, options.version, known, table, values, kin)
+        text = page(function, options.version, known, table, flags, kin)
         (options.into / f"{function.name}.3").write_text(text)
     return 0
 

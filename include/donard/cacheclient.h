@@ -227,8 +227,8 @@ int donard_cache_trim(struct donard_cache *cache, uint64_t drive_offset, uint64_
  */
 int donard_cache_flush(struct donard_cache *cache, uint32_t flags, void *user);
 
-#define DONARD_CACHE_FOR_WRITES	(1U << 0)
-#define DONARD_CACHE_FOR_READS	(1U << 1)
+#define DONARD_CACHE_FOR_WRITES	(1U << 0)	/* what is written comes from the memory */
+#define DONARD_CACHE_FOR_READS	(1U << 1)	/* what is read goes there */
 
 /**
  * donard_cache_register() - register a memory before it is first used

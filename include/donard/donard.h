@@ -145,10 +145,10 @@ const char *donard_error(const struct donard_context *ctx);
  */
 const char *donard_error_code(const struct donard_context *ctx);
 
-#define DONARD_FAILURE_VALUE	(1U << 0)
-#define DONARD_FAILURE_MOST	(1U << 1)
-#define DONARD_FAILURE_LEAST	(1U << 2)
-#define DONARD_FAILURE_MULTIPLE	(1U << 3)
+#define DONARD_FAILURE_VALUE	(1U << 0)	/* value is the number at fault, or the flags */
+#define DONARD_FAILURE_MOST	(1U << 1)	/* limit is the largest value that is allowed */
+#define DONARD_FAILURE_LEAST	(1U << 2)	/* limit is the smallest value that is allowed */
+#define DONARD_FAILURE_MULTIPLE	(1U << 3)	/* value must be a multiple of limit */
 
 /**
  * struct donard_failure - a failure as data

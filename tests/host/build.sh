@@ -194,7 +194,30 @@ pages_are_sound() {
 		return
 	out=$(mandoc -Tlint -Wwarning "$pages"/*.3 | grep -v 'missing date')
 	printf '%s\n' "$out"
-	[[ -z $out ]] && grep -q 'DONARD_COPY_ALLOW_BOUNCE' < <(mandoc -Tascii "$pages/donard_copy.3" | col -b)
+	[[ -z $out ]] && grep -q 'DONARD_COPY_ALLOW_BOUNCE' < <(mandoc -Tascii "$pages/donard_copy.3" | col -b) &&
+		flags_are_their_calls "$pages"
+}
+
+# Flags of different calls have the same bits, and some prefixes in common.
+flags_are_their_calls() {
+	diff -u --label expected --label shown - <(cd "$1" && grep -oHE '^\.B DONARD_(RDMA|CACHE|COMPLETION|STATE)_.*' \
+		donard_{rdma_register,cache_serve,queue_poll,memory_state}.3 | sed 's/\.3:\.B//') <<-'END'
+		donard_rdma_register DONARD_RDMA_READ
+		donard_rdma_register DONARD_RDMA_WRITE
+		donard_rdma_register DONARD_RDMA_LOCAL_WRITE
+		donard_cache_serve DONARD_CACHE_FORMAT
+		donard_cache_serve DONARD_CACHE_VOLATILE_OK
+		donard_cache_serve DONARD_CACHE_NO_CLEANER
+		donard_cache_serve DONARD_CACHE_READ_BACK
+		donard_cache_serve DONARD_CACHE_PASSTHROUGH
+		donard_cache_serve DONARD_CACHE_GIVE_UP_DAMAGED
+		donard_queue_poll DONARD_COMPLETION_BOUNCED
+		donard_queue_poll DONARD_COMPLETION_REGISTERED
+		donard_queue_poll DONARD_COMPLETION_VOLATILE
+		donard_memory_state DONARD_STATE_DRAINING
+		donard_memory_state DONARD_STATE_QUARANTINED
+		donard_memory_state DONARD_STATE_GONE
+	END
 }
 
 # The guests build and run each; this says it in every run of the gate.
