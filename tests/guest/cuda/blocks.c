@@ -15,13 +15,14 @@
 #define ALIGN_BYTES	512
 
 static struct stub_block blocks[BLOCKS];
+static size_t block_count;	/* of the first ones, which have been in use: a program asks with each of its requests */
 static struct { uint64_t at; CUcontext context; } chunks[CHUNKS];
 static uint64_t last_serial;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct stub_block *block_at(CUdeviceptr at, uint64_t bytes)
 {
-	for (size_t i = 0; i < BLOCKS; i++) {
+	for (size_t i = 0; i < block_count; i++) {
 		struct stub_block *b = &blocks[i];
 
 		if (b->at && at >= b->at && at - b->at < b->bytes)
@@ -32,10 +33,10 @@ static struct stub_block *block_at(CUdeviceptr at, uint64_t bytes)
 
 static struct stub_block *free_record(void)
 {
-	for (size_t i = 0; i < BLOCKS; i++)
+	for (size_t i = 0; i < block_count; i++)
 		if (!blocks[i].at)
 			return &blocks[i];
-	return NULL;
+	return block_count < BLOCKS ? &blocks[block_count++] : NULL;
 }
 
 /* --- chunks --- */
@@ -43,7 +44,7 @@ static struct stub_block *free_record(void)
 /* Of which block of the chunk a byte of the range is, or NULL. */
 static struct stub_block *in_the_way(uint64_t chunk, uint64_t at, uint64_t bytes)
 {
-	for (size_t i = 0; i < BLOCKS; i++)
+	for (size_t i = 0; i < block_count; i++)
 		if (blocks[i].at && blocks[i].chunk == chunk && at < blocks[i].at + blocks[i].bytes &&
 		    blocks[i].at < at + bytes)
 			return &blocks[i];
@@ -180,7 +181,7 @@ void stub_set_synchronous(CUdeviceptr at, bool on)
 void stub_free_all(CUcontext context)
 {
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < BLOCKS; i++)
+	for (size_t i = 0; i < block_count; i++)
 		if (blocks[i].at && blocks[i].context == context)
 			give_back(&blocks[i]);
 	for (size_t i = 0; i < CHUNKS; i++) {
