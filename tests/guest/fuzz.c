@@ -15,6 +15,7 @@
  */
 #define _GNU_SOURCE
 #include <err.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -385,6 +386,7 @@ int main(int argc, char **argv)
 		write_corpus(output);
 	if (workers[0].cover)
 		print_functions();
+	printf("fuzz: %lu raw ioctls that the module knew\n", raw_calls);
 	printf("fuzz: %lu programs, %u pairs of places covered, %u programs learned\n", programs, seen_count, learned);
 	return 0;
 }

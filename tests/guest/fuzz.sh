@@ -32,6 +32,7 @@ fuzzed() {
 	fuzz -s "$SEED" -t $(($1 * SOAK)) -j 3 -c "$CORPUS" -d "$LAB_ALPHA" -p "$LAB_BETA_BDF" /dev/p2pmem0 /dev/p2pmem1 /dev/p2pmem2 |
 		tee "$WORK/out"
 	matches "programs run" ' [1-9][0-9]* programs' "$(cat "$WORK/out")"
+	matches "raw ioctls" ' [1-9][0-9]* raw ioctls that the module knew' "$(cat "$WORK/out")"
 	if can coverage; then
 		matches "coverage seen" ', [1-9][0-9]* pairs' "$(cat "$WORK/out")"
 		enters_enough

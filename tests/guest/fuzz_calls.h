@@ -154,16 +154,28 @@ static void do_buf_sync(struct worker *w, const uint64_t *a)
 	ioctl(w->buf[a[0] % SLOTS], DMA_BUF_IOCTL_SYNC, &sync);
 }
 
-/* An ioctl of any number, on a struct of any size and words. */
+static unsigned long raw_calls;	/* of do_raw() that the module knew */
+
+/*
+ * An ioctl of a number near the calls' or far from them, on a struct of any size and words.  What differs from a call's number only in the size that is in it
+ * is that call; so most have the direction that all have.
+ */
 static void do_raw(struct worker *w, const uint64_t *a)
 {
+	unsigned int direction = a[1] >> 30 & 7 ? _IOC_READ | _IOC_WRITE : a[1] >> 33 & 3;
+	unsigned int number = a[1] & 0x80 ? a[1] & 0xff : a[1] & 0xf;
 	uint64_t words[64] = { 0 };
 	uint32_t size = a[2] % sizeof(words);
+	int rc;
 
 	words[1 + a[2] % 8] = a[3];
 	words[2] = a[1] >> 8;
 	memcpy(words, &size, sizeof(size));
-	ioctl(file_of(w, a[0]), _IO(P2PMEM_IOC_MAGIC, a[1] & 0xff), words);
+	rc = ioctl(file_of(w, a[0]), _IOC(direction, P2PMEM_IOC_MAGIC, number, a[2] >> 16 & 0x3f), words);
+	if (rc >= 0 || (errno != ENOTTY && errno != EBADF))
+		__atomic_add_fetch(&raw_calls, 1, __ATOMIC_RELAXED);
+	if (rc > 0 && number == _IOC_NR(P2PMEM_IOC_EXPORT_DMABUF))
+		close(rc);
 }
 
 static void unmap(struct worker *w, unsigned int slot)
