@@ -712,7 +712,7 @@ gpu_vanishes_under() {
 
 passing_tests() {
 	lt "source unplugged, passthrough" passing source_unplugged
-	core lt "destination unplugged, passthrough" passing target_unplugged
+	newest lt "destination unplugged, passthrough" passing target_unplugged
 	lt "destination unplugged, drive to drive, passthrough" passing staged_unplugged
 	lt "interrupted, passthrough" passing copy_interrupted INT
 	lt "process death, passthrough" passing copy_killed
@@ -764,21 +764,21 @@ else
 	lt "both regions of a BAR end" both_end
 	lt "a rescan waits behind an unplug" rescan_waits_behind_unplug
 	lt "death with reads in flight" killed_in_flight
-	core lt "interrupted removal" interrupted_removal
-	core lt "told of a removal" told_of_removal
+	newest lt "interrupted removal" interrupted_removal
+	newest lt "told of a removal" told_of_removal
 	lt "told of an unbind" told_of_unbind
 	lt "removal names the RDMA device" names_rdma_device
 	lt "region remove, zerocopy" removed_while_sent
 	lt "process death, zerocopy" killed zerocopy
 	! can p2pdma || t "zerocopy of p2pdma pages is refused" not_sent
-	core lt "removal under a copy" copy_is_cut_off
+	newest lt "removal under a copy" copy_is_cut_off
 	lt "a list of holders makes room for others" list_makes_room
 	lt "a list of holders ends its search" list_ends_its_search
 	lt "again and again" again_and_again
 	lt "removal under forks and moves" no_entry_is_left
 	pieces_tests
 	recovery_tests
-	newest lt "source unplugged, copy" source_unplugged
+	lt "source unplugged, copy" source_unplugged
 	core lt "destination unplugged, copy" target_unplugged
 	lt "namespace detached, copy" namespace_detached
 	lt "drive made read-only, copy" made_read_only
