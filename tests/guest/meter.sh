@@ -346,8 +346,8 @@ core t "a hidden copy" hidden_copy
 t "an idle period" in_two_samples idle_period
 t "one measurement at a time" one_at_a_time
 core t "BAR, both ways" both_ways p2pmem0
-core t "CMB, both ways" both_ways p2pmem1
-core t "PMR, both ways" both_ways p2pmem2
+t "CMB, both ways" both_ways p2pmem1
+t "PMR, both ways" both_ways p2pmem2
 if can p2pdma; then
 	t "BAR of page type p2pdma, both ways" as_p2pdma
 fi
