@@ -5,18 +5,19 @@
 # The options of each command, "--size=SIZE --json"; kept in the shell.
 declare -gA _donard_options=()
 
-# A command whose own commands another program has is no command here: 'bench'.
+# A command whose own commands another program has is no command here: 'bench'.  All is taken at once: read and
+# mapfile take a pipe byte by byte, which is most of what the first TAB in a shell costs.
 _donard_read_tables()
 {
-	local program kind command word argument
-	for program in donard-cli donard-bench; do
-		while IFS='|' read -r kind command word argument _; do
-			if [[ $kind == option ]]; then
-				_donard_options[$command]+=" $word${argument:+=$argument}"
-			elif [[ $word != COMMAND ]]; then
-				_donard_options[$command]=''
-			fi
-		done < <("$program" --dump-commands 2>/dev/null | tr '|\t' ' |')
+	local field=$'([^\t]*)' line IFS=$'\n' -
+	set -f
+	for line in $({ donard-cli --dump-commands; donard-bench --dump-commands; } 2>/dev/null); do
+		[[ $line =~ ^$field$'\t'$field$'\t'$field$'\t'$field ]] || continue
+		if [[ ${BASH_REMATCH[1]} == option ]]; then
+			_donard_options[${BASH_REMATCH[2]}]+=" ${BASH_REMATCH[3]}${BASH_REMATCH[4]:+=${BASH_REMATCH[4]}}"
+		elif [[ ${BASH_REMATCH[3]} != COMMAND ]]; then
+			_donard_options[${BASH_REMATCH[2]}]=''
+		fi
 	done
 }
 
