@@ -157,5 +157,6 @@ readonly RANDOM_CUTS=$((45 * SOAK))
 
 within_cuts 1 t "disk: ext4 and sqlite, power cut" database_over_a_cut
 within_cuts 3 t "disk: ext4 and sqlite wait over a power cut" database_in_a_pause
+core within_cuts 1 t "at an acknowledgement" cut_at_every_step cache_begins cache_life "$CACHE" ACK:dnd_cache_answer
 within_cuts "${#CACHE_STEPS[@]}" t "at every step" cut_at_every_step cache_begins cache_life "$CACHE" "${CACHE_STEPS[@]}"
 within_cuts "$RANDOM_CUTS" t "at any moment" cut_at_random cache_begins cache_life "$RANDOM_CUTS"
