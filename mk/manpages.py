@@ -175,9 +175,10 @@ def types_of(function, known):
 
 
 def flags_meant(holder, flags):
-    """The sets of the flags that a function or type takes: @flags: DONARD_EXAMPLE_*, or DONARD_EXAMPLE_ONE."""
+    """The sets of the flags that a function or type takes: @flags: DONARD_EXAMPLE_ONE, or ... DONARD_EXAMPLE_*."""
     texts = [text for _, text in holder.doc.names] if holder.doc else []
-    for name in dict.fromkeys(name for text in texts for name in re.findall(r"^(?:any of )?(DONARD_[A-Z_]+)", text)):
+    named = [one or many for text in texts for one, many in re.findall(r"^(DONARD_[A-Z0-9]\w*)|\b(DONARD_\w+_)\*", text)]
+    for name in dict.fromkeys(named):
         found = next((one for one in reversed(flags) if one.is_meant(holder, name)), None)
         if found or name.endswith("_"):
             yield name, found
@@ -210,17 +211,22 @@ def errors(function, table):
     out = [".SH ERRORS"]
     for errno in named:
         out += [".TP", ".B " + roff("-" + errno), roff(table[errno])]
-    if "ctx" in function.parameters:
+    if "ctx" in function.parameters and "struct donard_context **" not in function.prototype:
         out += [".PP", ".BR donard_error (3)", "has the text of a failure."]
     return out
 
 
 def threads(function, known):
-    """No object lies behind an enumeration."""
-    objects = [name for name in function.types if name not in known or not known[name].is_enum]
-    if "*" in function.prototype and objects:
-        return "A context and what came out of it belong to one thread at a time. Use one context per thread."
-    return "Any thread may call it at any time."
+    """No object lies behind an enumeration; a queue compares threads, and other objects trust the program."""
+    queues = function.types & {"donard_queue", "donard_cache"}
+    objects = [name for name in function.types - queues if name not in known]
+    said = []
+    if queues:
+        fails = "" if function.returns_nothing else ": calls for it from another thread fail with \\-EPERM"
+        said.append(f"A queue, with its caches, belongs to the thread that opened it{fails}. Use one queue per thread.")
+    if objects or (not queues and "*" in function.prototype and any(not known[name].is_enum for name in function.types)):
+        said.append("A context and what came out of it belong to one thread at a time. Use one context per thread.")
+    return " ".join(said) or "Any thread may call it at any time."
 
 
 def prototype(text):

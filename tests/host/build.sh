@@ -195,7 +195,16 @@ pages_are_sound() {
 	out=$(mandoc -Tlint -Wwarning "$pages"/*.3 | grep -v 'missing date')
 	printf '%s\n' "$out"
 	[[ -z $out ]] && grep -q 'DONARD_COPY_ALLOW_BOUNCE' < <(mandoc -Tascii "$pages/donard_copy.3" | col -b) &&
-		flags_are_their_calls "$pages"
+		flags_are_their_calls "$pages" && threads_are_said "$pages"
+}
+
+# The pages of a queue and of its caches, and no others, keep the object in one thread for good.
+threads_are_said() {
+	diff -u --label expected --label shown \
+		<(printf '%s\n' donard_cache_write donard_queue_close donard_queue_open donard_queue_poll) \
+		<(cd "$1" && grep -l 'belongs to the thread that opened it' donard_{cache_write,copy,queue_close,queue_open,queue_poll}.3 |
+			sed 's/\.3$//') &&
+		grep -q 'has the text of a failure' "$1/donard_queue_open.3" && ! grep 'has the text of a failure' "$1/donard_open.3"
 }
 
 # Flags of different calls have the same bits, and some prefixes in common.
