@@ -30,8 +30,9 @@
  *
  * When the connection is lost, each request completes with -ECONNRESET, and each later call
  * fails with it.  Close the cache, and connect again.  What was in flight may still take effect
- * until the server has noticed the loss (after info.silence_ms at most).  What had reached the
- * server by the time of the new connection takes effect before all that is asked of that.
+ * until the server has noticed the loss (after info.silence_ms at most).  Requests of the old
+ * connection that have reached the server when the new one is made take effect before every
+ * request of the new one.
  */
 #ifndef DONARD_CACHECLIENT_H
 #define DONARD_CACHECLIENT_H
@@ -166,13 +167,14 @@ int donard_cache_info(const struct donard_cache *cache, struct donard_cache_info
  * The first use of a memory registers it with the device.  The connection then holds the memory
  * until donard_cache_forget(), until the connection ends, or until the program uses 64 other
  * memories and no request uses this one.  When the memory's region goes away, the connection
- * lets go of the memory by itself: it sends nothing more of requests with it, which then end
- * with -ENODEV.  The queue's descriptor becomes readable, so that a program that only polls notices.
+ * lets go of the memory by itself: it sends no further part of the requests that use the memory,
+ * and these end with -ENODEV.  The queue's descriptor becomes readable, so that a program that only polls notices.
  *
- * Returns 0; -EAGAIN when the connection holds options.depth requests, or 64 memories have requests in flight, or were
- * written from and the network has not acknowledged that: take completions; -EINVAL for the alignment; -ENXIO past the end of
- * the drive or the memory; what donard_cache_register() returns, at the first use of a memory; -EOPNOTSUPP for memory that the
- * CPU cannot reach; -ENODEV when its region is going away; -ECONNRESET, -EPERM, -ENOMEM.
+ * Returns 0; -EAGAIN when the connection holds options.depth requests, or each of the 64 memories that it can hold is busy
+ * (requests use it, or the network has not acknowledged what was written from it): take completions, and try again; -EINVAL
+ * for the alignment; -ENXIO past the end of the drive or the memory; what donard_cache_register() returns, at the first use
+ * of a memory; -EOPNOTSUPP for memory that the CPU cannot reach; -ENODEV when its region is going away; -ECONNRESET, -EPERM,
+ * -ENOMEM.
  */
 int donard_cache_write(struct donard_cache *cache, uint64_t drive_offset,
 		       struct donard_memory *memory, uint64_t memory_offset, uint64_t length_bytes,

@@ -84,7 +84,7 @@ typedef int (*donard_end_fn)(void *user, const struct donard_interval *interval,
 #define DONARD_COPY_VERIFY		(1U << 0)	/* re-read both sides, compare */
 #define DONARD_COPY_ALLOW_BOUNCE	(1U << 1)	/* go through DRAM if there is no route */
 #define DONARD_COPY_ALLOW_UNLISTED	(1U << 2)	/* try a host bridge that is on no list */
-#define DONARD_COPY_FORCE_BOUNCE	(1U << 3)	/* always go through DRAM, as a baseline; excludes ALLOW_BOUNCE; a drive is an end */
+#define DONARD_COPY_FORCE_BOUNCE	(1U << 3)	/* always through DRAM; not with ALLOW_BOUNCE or between two memories */
 #define DONARD_COPY_PASSTHROUGH		(1U << 4)	/* NVMe commands that bypass the block layer */
 #define DONARD_COPY_KEEP_REST		(1U << 5)	/* a destination file keeps what lies behind the copy */
 
@@ -94,8 +94,9 @@ typedef int (*donard_end_fn)(void *user, const struct donard_interval *interval,
  * between two memories.  I/O schedulers, cgroup limits and the kernel's statistics do not see
  * these requests.
  *
- * DONARD_COPY_KEEP_REST is for a caller that writes one range of a file after the other, and for the first of them gives
- * no length_bytes: by themselves zeros ask for what cp does, which cuts the file at the end of the source.
+ * Where length_bytes and dst_offset_bytes are both 0, a copy into an existing file cuts the file at the end of the copy, as
+ * cp does.  DONARD_COPY_KEEP_REST keeps what lies behind, for instance for a program that fills a file range by range and
+ * starts at 0.
  */
 
 enum donard_evidence {
@@ -324,8 +325,9 @@ struct donard_copy_end {
  * VERIFY reads memory of donard_memory_alloc_cuda() with cuMemcpyDtoH(), and any other as donard_memory_read() does.
  * The route from memory of a GPU to a drive stays predicted: the program's GPU memory has no spare blocks in which to prove it.
  *
- * A file must be open for writing to be @destination, with no requests in queues.  It takes the bytes in its place: a file that
- * DONARD_FILE_CREATE made has its name before it is complete, and is as long as what was copied if the copy fails.
+ * A file must be open for writing to be @destination, with no requests in queues.  The file itself is overwritten; no new file
+ * replaces it at the end.  So one that DONARD_FILE_CREATE made has its name before it is complete, and is as long as what was
+ * copied if the copy fails.
  *
  * Returns as donard_copy(); -EINVAL for an end that is neither or both (without a text or a result if no handle was passed
  * at all), and for a destination of another context than the source; -EROFS for a file

@@ -19,8 +19,8 @@
  * donard_memory_read() and _write(), which never raise it.  None of these calls
  * installs a signal handler.
  *
- * Who holds memory of a region is told of the whole region, as the processes and importing devices that have some of it,
- * and not where theirs lies: donard_region_list_parts() with DONARD_REGION_HOLDERS.  No call tells it of one memory.
+ * donard_region_list_parts() with DONARD_REGION_HOLDERS lists the processes and importing devices that hold memory of a
+ * region.  It does not say which part each holds, and no call lists the holders of a single memory.
  */
 #ifndef DONARD_MEMORY_H
 #define DONARD_MEMORY_H
@@ -258,7 +258,7 @@ const char *donard_memory_kind_text(enum donard_memory_kind kind);
 
 /* The struct pages behind a mapping: the kernel needs them to let drives access the memory. */
 enum donard_memory_pages {
-	DONARD_PAGES_UNKNOWN,	/* nobody says for which memory, or, in a sandbox, whether there are any */
+	DONARD_PAGES_UNKNOWN,	/* cannot be told: the kernel names no kind, or several, or a sandbox forbids the question */
 	DONARD_PAGES_NONE,	/* there are none, or there is no mapping */
 	DONARD_PAGES_HOST,	/* of DRAM */
 	DONARD_PAGES_DEVICE,

@@ -209,10 +209,10 @@ struct donard_rdma_event {
 typedef void (*donard_rdma_event_fn)(void *user, const struct donard_rdma_event *event);
 
 /*
- * Called at least every 250 ms while a call of a server or a client waits, but not while a name is looked up, nor for the two
- * seconds at most in which the other side is told of an end, or the end of a connection is explained, nor while the CPU's access
- * to a region waits for the end of a reset of its device (docs/lifetime.md): where a server makes memory zero, or its program
- * reads or writes it.  Nonzero ends that call.  It must not use the client.
+ * The library calls it at least every 250 ms while a call of a server or a client waits.  It does not call it while a name is
+ * looked up; in the two seconds at most in which it tells the other side of an end, or finds out why a connection ended; and
+ * while the CPU's access to a region waits for the end of a reset of its device (docs/lifetime.md), that is, while a server
+ * zeroes memory or its program reads or writes it.  Nonzero ends the call that waits.  It must not use the client.
  */
 typedef int (*donard_stop_fn)(void *user);
 
@@ -351,9 +351,9 @@ struct donard_rdma_serve_options {
  * -EOPNOTSUPP, -ENETDOWN when no device serves the address; -EHOSTUNREACH when the address's device has no route to the
  * memory (of a client's device, that client is refused); -ETIMEDOUT when no name server answers; -EBUSY when the port is in use,
  * or the address's device is being bound or reset; -EACCES, -EPERM for an RDMA device or a port that this user may
- * not use; -EINVAL, -E2BIG for wrong options; -EROFS when clients would write memory that may not be written; -EOPNOTSUPP when several
- * would write volatile memory that the CPU does not reach, so that nobody could make it zero between them, and when
- * the first of them, although options.clients is 1, did not take the offer.
+ * not use; -EINVAL, -E2BIG for wrong options; -EROFS when clients would write memory that may not be written; -EOPNOTSUPP for
+ * volatile memory that the CPU does not reach and that more than one client could write, since nothing could zero it between
+ * them; even with options.clients 1, after a client that connected and did not take the offer, because it could have written.
  */
 int donard_rdma_serve(struct donard_memory *memory, const struct donard_rdma_serve_options *options);
 
@@ -438,8 +438,8 @@ void donard_rdma_close(struct donard_rdma_client *client);
  * @size: in: sizeof(struct donard_rdma_client_info)
  * @length_bytes: of the offered memory
  * @bytes: how many bytes were moved so far, including those that the library moved for itself
- * @remote_resets, @local_resets: how often the device of the offered memory and of attached memory was reset; if at all, the
- *	connection has failed with -EIO, and nobody knows what became of the bytes
+ * @remote_resets, @local_resets: how often the device of the offered memory and of attached memory was reset; if either is
+ *	not 0, the connection has failed with -EIO, and nobody knows what became of the bytes
  * @rights: what this client may do, DONARD_RDMA_READ and DONARD_RDMA_WRITE
  * @services: a bit (1U << service) for each question that the server's program answers
  * @in_flight: requests that have not completed
@@ -447,7 +447,7 @@ void donard_rdma_close(struct donard_rdma_client *client);
  * @transport: what carries the requests
  * @remote_method: how the server registered its memory
  * @persistent: the offered memory keeps its contents without power
- * @connected: the connection goes on
+ * @connected: the connection has not ended
  * @reserved: zero
  * @peer: the server's address, "192.0.2.1:7077"
  * @device: the RDMA device of this side, "rxe0"
@@ -589,8 +589,8 @@ struct donard_rdma_durability {
  * memory's device (donard_memory_sync()).  That of persistent memory may take minutes; the connection is kept meanwhile.
  * The bytes are not durable where the memory is volatile, or where a NIC may hold back the last of them.
  *
- * Either form fails if the kernel has noticed a reset of an attached memory's device.  To find a reset that nobody has noticed
- * after writes from memory of a region, call it with that memory: the barrier reports it.
+ * Either form fails if the kernel has noticed a reset of an attached memory's device.  A reset of the device that holds the
+ * source of writes may go unnoticed: to find it, call donard_rdma_sync() with that memory, whose barrier reports it.
  *
  * Returns 0; -EINVAL for memory that is not attached; as donard_rdma_wait().
  */
