@@ -635,7 +635,7 @@ int donard_rdma_ask(struct donard_rdma_client *client, const struct donard_rdma_
  * @durability: of what was written; filled in; may be NULL
  *
  * The call waits for all requests, and does what donard_rdma_sync() does for the offered memory.  When stop_fn ended it after
- * the good-bye was sent, the client can do nothing but take leave again, or close: other calls return -EINVAL.
+ * the good-bye was sent, call this again, or close the client: other calls return -EINVAL.
  *
  * Returns 0; as donard_rdma_wait().
  */

@@ -162,8 +162,8 @@ static int pin_device(struct cuf_buffer *buffer)
 	rc = pin(buffer);
 	if (!rc || !may_stay_unpinned(rc))
 		return rc;
-	cuf_log(CUF_LOG_NOTICE, "%#llx: it is staged as if it were not registered, or else its bytes go through DRAM, "
-		"which is allowed", (unsigned long long)buffer->base);
+	cuf_log(CUF_LOG_NOTICE, "%#llx: it was not pinned. Its bytes are staged in GPU memory of donard's own; where that is not "
+		"possible either, they go through DRAM (compatibility mode is allowed)", (unsigned long long)buffer->base);
 	return 0;
 }
 

@@ -34,11 +34,11 @@ static int may_do(struct donard_rdma_client *client, bool leaves)
 	if (client->over)
 		dnd_failure_put_back(client->ctx, &client->reason);
 	else if (client->parted)
-		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the client has taken leave. Connect again.",
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the client has said good-bye. Connect again.",
 				client->reach.peer);
 	else if (client->said_bye && !leaves)
-		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the client is taking leave. Take leave again, or "
-				"connect again.", client->reach.peer);
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the good-bye was stopped before the server answered. "
+				"Say it again, or connect again.", client->reach.peer);
 	return client->over;
 }
 
