@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Memory for which the kernel may have no room in its direct map, where struct pages of devices need a place.  KASLR makes
- * the map shorter than addresses can be: on which kernels, and by how much, the running one alone knows, and tells the module.
+ * the map shorter than addresses can be.  Only the running kernel knows whether it did, and by how much; the module asks it.
  */
 #include <stdio.h>
 

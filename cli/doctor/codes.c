@@ -120,7 +120,7 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"Boot with iommu=pt (requests then keep their addresses, and devices that need translation can still have it)." },
 	[CODE_IOMMU_UNREADABLE] = { "iommu-unreadable", NOTE,
 		"how the IOMMU treats clients cannot be read",
-		"They are taken to be translated, which is never the more permissive answer.",
+		"They are taken to be translated, which is the stricter assumption.",
 		"Look at /sys/bus/pci/devices/BDF/iommu_group/type." },
 	[CODE_SWIOTLB_FORCED] = { "swiotlb-forced", FAULT,
 		"the kernel was booted with swiotlb=force, or with sizes and force",
@@ -208,7 +208,7 @@ static const struct code_entry entries[CODE_COUNT] = {
 	[CODE_KASLR_DIRECT_MAP] = { "kaslr-direct-map", NOTE,
 		"KASLR (CONFIG_RANDOMIZE_MEMORY) may have cut the kernel's direct map too short for a device's memory",
 		"If it has, the kernel has no room for struct pages of that memory, and region add is refused. Kernels before 6.19 cut it, "
-		"but for stable ones since January 2026: the running one alone knows, and tells the module.",
+		"but for stable ones since January 2026: only the running kernel knows whether it does; the module asks it.",
 		"sudo modprobe p2pmem, then: sudo donard-cli doctor. If it then says beyond-direct-map: boot with nokaslr, have the "
 		"firmware place BARs lower, or update the kernel." },
 	[CODE_MEMORY_UNKNOWN] = { "memory-unknown", NOTE,
