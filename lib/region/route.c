@@ -99,8 +99,7 @@ const char *dnd_route_remedy(const struct donard_route *route)
 {
 	if (route->route == DONARD_ROUTE_BOUNCED)
 		return "Boot without swiotlb=force, and without an IOMMU mode that bounces untrusted "
-		       "devices; if the device cannot address the BAR, put the BAR below 4 GiB or "
-		       "turn the IOMMU on";
+		       "devices";
 	if (route->beyond_mask)
 		return "Let an IOMMU translate for it (boot without iommu=pt), or have the firmware place the BAR lower "
 		       "('Above 4G Decoding')";
