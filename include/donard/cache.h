@@ -26,7 +26,7 @@ extern "C" {
 #define DONARD_CACHE_PASSTHROUGH	(1U << 4)	/* send NVMe commands to the drive, as DONARD_QUEUE_PASSTHROUGH does */
 /*
  * Drop acknowledged records whose bytes are damaged, and no others.  Their blocks go back to what the drive has, which may be older
- * than the write before: what a newer record replaces need not be written.
+ * than the last write but one: a record that a newer one replaces may never have been written to the drive.
  */
 #define DONARD_CACHE_GIVE_UP_DAMAGED	(1U << 5)
 
