@@ -9,6 +9,7 @@
 
 #include "bench_copy.h"
 #include "donard/memory.h"
+#include "terms.h"
 
 #define PAGE_BYTES	4096
 #define CHUNK_BYTES	(1U << 20)
@@ -36,7 +37,11 @@ static int complain_of_drive(const struct ends *ends)
 
 static int complain_of_region(const struct ends *ends, int rc)
 {
-	return rc ? complain(ends->piece->region, rc, donard_error(ends->ctx)) : 0;
+	char text[CLI_ERROR_BYTES];
+
+	if (rc)
+		fprintf(stderr, "%s: %s\n", cli_name, cli_in_options(donard_error(ends->ctx), text, sizeof(text)));
+	return rc;
 }
 
 /* Where the data lies is the measured method's choice. */
@@ -47,7 +52,7 @@ static int set_up(struct ends *ends, struct donard_context *ctx, const struct be
 		return complain_of_drive(ends);
 	if (posix_memalign((void **)&ends->of_drive, PAGE_BYTES, CHUNK_BYTES) ||
 	    posix_memalign((void **)&ends->of_region, PAGE_BYTES, CHUNK_BYTES))
-		return -ENOMEM;
+		return complain("the comparison", -ENOMEM, strerror(ENOMEM));
 	return complain_of_region(ends, donard_memory_claim(ctx, piece->region, piece->region_offset, piece->bytes,
 							    &ends->memory));
 }
