@@ -34,7 +34,7 @@ static void judge_address(struct p2pmem_region *r, struct pci_dev *client,
 		return;
 	out->route = route;
 	if (route == P2PMEM_ROUTE_BOUNCED)
-		p2pmem_reason(out->reason, "the kernel gives %s a bounce buffer in DRAM (swiotlb, or a DMA mask that does not reach the BAR)",
+		p2pmem_reason(out->reason, "the kernel gives %s a bounce buffer in DRAM (swiotlb)",
 			      pci_name(client));
 	else
 		p2pmem_reason(out->reason, "the kernel gives %s the CPU's address of the BAR, which is another one on its bus",

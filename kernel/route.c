@@ -222,7 +222,7 @@ static bool passes_through(struct pci_dev *client)
  * Predicts the route by topology, for addresses as @client gets them for @page_type.  The
  * caller has a reference to @client, and needs no lock.  If @steady, it also keeps the
  * driver of @client.  If the driver may go, or does not use the DMA API, any IOMMU is taken
- * to translate, which is never the more permissive answer.
+ * to translate, which is the stricter assumption.
  */
 void p2pmem_predict(struct p2pmem_region *r, struct pci_dev *client,
 		    u32 page_type, bool steady, struct p2pmem_probe *out)
