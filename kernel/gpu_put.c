@@ -145,30 +145,44 @@ static struct p2pmem_pin *next_to_give(struct p2pmem_region *r)
 	return found;
 }
 
-static void give_to_driver(struct p2pmem_pin *pin)
+/*
+ * Returns false if it has to be tried again, as in put_persistent().  If the extents have
+ * gone meanwhile, pin_unused() has left the pin to this, because it was PUTTING.
+ */
+static bool give_to_driver(struct p2pmem_pin *pin)
 {
 	struct p2pmem_region *r = pin->region;
 	int ret = pin->calls.put_persistent(pin->va, pin->table, 0);
+	bool again = ret == -ENOMEM && ++pin->tries < PUT_TRIES;
 	bool unused;
 
-	if (ret)
+	if (ret && !again)
 		say_kept(r, pin->bytes, ret, "it is unloaded");
-	p2pmem_gpu_calls_put(&pin->calls);
+	if (!again)
+		p2pmem_gpu_calls_put(&pin->calls);
 	mutex_lock(&r->alloc_lock);
 	unused = list_empty(&pin->extents);
 	if (!unused)
-		WRITE_ONCE(pin->state, P2PMEM_PIN_GIVEN);
+		WRITE_ONCE(pin->state, again ? P2PMEM_PIN_LIVE : P2PMEM_PIN_GIVEN);
 	mutex_unlock(&r->alloc_lock);
-	if (unused)
+	if (unused && again)
+		queue_delayed_work(p2pmem_wq, &pin->work, PUT_INTERVAL);
+	else if (unused)
 		p2pmem_pin_end(pin);
+	return !again;
 }
 
+/* The caller calls again for what is left. */
 void p2pmem_pins_give(struct p2pmem_region *r)
 {
 	struct p2pmem_pin *pin;
 
-	while ((pin = next_to_give(r)))
-		give_to_driver(pin);
+	while ((pin = next_to_give(r))) {
+		if (!give_to_driver(pin)) {
+			schedule_timeout_idle(PUT_INTERVAL);
+			return;
+		}
+	}
 }
 
 /* Is somebody about to give room in BAR1 back? */

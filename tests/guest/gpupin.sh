@@ -309,6 +309,13 @@ vanishes_while_pinned_for_long() {
 	gpu_again "$@"
 }
 
+# The driver keeps what such a put was for, and its .remove waits for that.
+vanishes_while_a_put_fails_once() {
+	lever fail "put_persistent 12"
+	vanishes_while_pinned_for_long "$@"
+	equal "what is left of the lever" '' "$(lever fail)"
+}
+
 page_type_stays() {
 	with_reads
 	exits 1 busy eval "echo generic >/sys/class/p2pmem/${REGION##*/}/page_type"
@@ -578,6 +585,7 @@ surprises() {
 	for_all nvidia --page-type generic
 	t "surprise removal under reads" vanishes_under_reads --page-type generic
 	t "surprise removal while pinned for long" vanishes_while_pinned_for_long --page-type generic
+	t "surprise removal, driver does not take it back at once" vanishes_while_a_put_fails_once --page-type generic
 	without_gpu
 	for_all nvidia_callback --page-type p2pdma
 	t "callback: surprise removal under reads" vanishes_under_reads --page-type p2pdma
