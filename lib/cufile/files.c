@@ -56,21 +56,23 @@ struct cuf_file *cuf_file_take(uint64_t handle)
 	return file;
 }
 
-bool cuf_file_has_reached(const struct cuf_file *file, const void *context)
+bool cuf_file_has_reached(const struct cuf_file *file, bool writes, const void *context)
 {
+	void *const *gpus = file->gpus[writes];
+
 	for (unsigned int i = 0; i < CUF_FILE_GPUS; i++)
-		if (__atomic_load_n(&file->gpus[i], __ATOMIC_RELAXED) == context)
+		if (__atomic_load_n(&gpus[i], __ATOMIC_RELAXED) == context)
 			return context;
 	return false;
 }
 
-void cuf_file_note_reached(struct cuf_file *file, void *context)
+void cuf_file_note_reached(struct cuf_file *file, bool writes, void *context)
 {
-	void *none = NULL;
+	void **gpus = file->gpus[writes], *none = NULL;
 
 	for (unsigned int i = 0; i < CUF_FILE_GPUS; i++, none = NULL)
-		if (__atomic_load_n(&file->gpus[i], __ATOMIC_RELAXED) == context ||
-		    __atomic_compare_exchange_n(&file->gpus[i], &none, context, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+		if (__atomic_load_n(&gpus[i], __ATOMIC_RELAXED) == context ||
+		    __atomic_compare_exchange_n(&gpus[i], &none, context, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
 		    none == context)
 			return;
 }

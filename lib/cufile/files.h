@@ -25,7 +25,8 @@ struct cuf_file {
 	bool durable;		/* O_SYNC or O_DSYNC */
 	uint64_t align;		/* what goes straight begins and ends at multiples of it in the file, */
 	uint64_t memory_align;	/* and at multiples of this in memory; 0 in compatibility mode */
-	void *gpus[CUF_FILE_GPUS];	/* CUDA contexts whose memory the drive has moved straight; atomic, NULL behind the last */
+	/* CUDA contexts: [0] the file was read straight into their memory, [1] written from it; atomic, NULL behind the last */
+	void *gpus[2][CUF_FILE_GPUS];
 	uint64_t settled;	/* it has been that long while no write of part of a block made it longer; atomic */
 	char name[64];		/* for the log */
 	struct cuf_inode *lock;	/* for writes, and reads behind @settled; all registrations of this file share it */
@@ -38,9 +39,12 @@ struct cuf_file *cuf_file_take(uint64_t handle);
 void cuf_file_free(struct cuf_file *file);
 /* The caller holds the home's lock. */
 struct cuf_file *cuf_file_find(uint64_t handle);
-/* Has the drive moved bytes straight from or to GPU memory of this context?  If more than CUF_FILE_GPUS have been noted: no. */
-bool cuf_file_has_reached(const struct cuf_file *file, const void *context);
-void cuf_file_note_reached(struct cuf_file *file, void *context);
+/*
+ * Was the file read straight into GPU memory of this context, or written from it?  A write proves nothing of reads, whose
+ * route is tried at the first read.  If more than CUF_FILE_GPUS have been noted: no.
+ */
+bool cuf_file_has_reached(const struct cuf_file *file, bool writes, const void *context);
+void cuf_file_note_reached(struct cuf_file *file, bool writes, void *context);
 /* Frees all files when the driver is closed. */
 void cuf_files_end(void);
 

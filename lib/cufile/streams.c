@@ -264,7 +264,7 @@ static bool is_aligned(const struct cuf_file *file, const struct cuf_transfer *t
 /*
  * Will the drive and the GPU do it by themselves, if the arguments stay as they are?  Where compatibility mode is allowed,
  * a request that finds no route goes through DRAM, and CUDA copies for it.  So there the drive must have reached the GPU
- * before.
+ * before, in the same direction.
  */
 static bool goes_straight(const struct request *request)
 {
@@ -281,7 +281,7 @@ static bool goes_straight(const struct request *request)
 	cuf_home_lock();
 	file = cuf_file_find(now.handle);
 	straight = file && is_aligned(file, &now) &&
-		   (!cuf_flag(CUF_FLAG_ALLOW_COMPAT) || cuf_file_has_reached(file, context));
+		   (!cuf_flag(CUF_FLAG_ALLOW_COMPAT) || cuf_file_has_reached(file, now.writes, context));
 	cuf_home_unlock();
 	return straight;
 }

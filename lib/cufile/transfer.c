@@ -71,7 +71,7 @@ static void count_piece(struct cuf_engine *engine, const struct cuf_transfer *tr
 		cuf_log(CUF_LOG_NOTICE, "%s: its file system stopped direct I/O while it was in use: %lld bytes may have gone "
 			"through DRAM", use->file->name, (long long)moved);
 	else if (way == CUF_WAY_DIRECT && target->context)
-		cuf_file_note_reached(use->file, target->context);
+		cuf_file_note_reached(use->file, transfer->writes, target->context);
 	cuf_count_bytes(transfer->writes, bounced ? CUF_WAY_COMPAT : way, (uint64_t)moved);
 }
 
