@@ -11,12 +11,16 @@ static int out_of_range(const struct cuf_transfer *transfer, int code)
 	return -code;
 }
 
+/* No process has memory below the engine's, or that far up: it goes through a stage, whose copy says EFAULT. */
 static void take_host(struct cuf_engine *engine, struct cuf_target *target)
 {
-	uint64_t base;
+	uint64_t address = (uintptr_t)target->address, base;
+	struct donard_memory *host = cuf_engine_host(engine, &base);
 
-	target->memory = cuf_engine_host(engine, &base);
-	target->place = (uintptr_t)target->address - base;
+	if (address < base || address > INT64_MAX / 2)
+		return;
+	target->memory = host;
+	target->place = address - base;
 }
 
 /* It was pinned when it was given to the stream.  A copy now could wait for ever: see can_wait_for_its_turn() of streams.c. */

@@ -363,11 +363,18 @@ static void test_bad_address(void **state)
 	struct scene *scene = scene_of(state);
 	uint8_t *nothing = mmap(NULL, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	static const off_t places[] = { 0, 1 };
+	static const uintptr_t nowhere[] = { 512, INT64_MAX - 4095, 0xdeadbeefdeadb000 };
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		assert_int_equal(cuFileRead(scene->handle, nothing, 4096, places[i], 0), -1);
 		assert_int_equal(errno, EFAULT);
 		assert_int_equal(cuFileWrite(scene->handle, nothing, 4096, places[i], 0), -1);
+		assert_int_equal(errno, EFAULT);
+	}
+	for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
+		assert_int_equal(cuFileRead(scene->handle, (void *)nowhere[i], 4096, 0, 0), -1);
+		assert_int_equal(errno, EFAULT);
+		assert_int_equal(cuFileWrite(scene->handle, (void *)nowhere[i], 4096, 0, 0), -1);
 		assert_int_equal(errno, EFAULT);
 	}
 	assert_file(scene, BYTES);
