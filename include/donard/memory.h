@@ -177,8 +177,8 @@ int donard_memory_from_dmabuf(struct donard_context *ctx, int fd, uint64_t offse
  * CUDA cuts small allocations from chunks of 2 MiB.  Two allocations that share a page of
  * 64 KiB cannot be two memories: make one memory of both, or allocate 64 KiB more for each.
  * Memory from the pools of cuMemAllocAsync() or from cuMemCreate() works if it was allocated
- * for GPUDirect RDMA and the driver sets SYNC_MEMOPS for it; else -EOPNOTSUPP.  The drivers that
- * were tried set it for no memory of cuMemCreate() (docs/gpu.md).
+ * for GPUDirect RDMA (else -EINVAL) and the driver sets SYNC_MEMOPS for it (else -EOPNOTSUPP).
+ * The drivers that were tried set it for no memory of cuMemCreate() (docs/gpu.md).
  *
  * Free the memory before the allocation.  What happens in the other order depends on the
  * size of the allocation and on the driver.  An allocation with a chunk of its own (2 MiB or
