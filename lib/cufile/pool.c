@@ -101,7 +101,9 @@ int cuf_pool_add(enum cuf_pool which, struct cuf_job *job)
 	cuf_lock(CUF_LOCK_POOL);
 	if (!ending && pool->waiting >= pool->idle && pool->count < (most < THREADS_MAX ? most : THREADS_MAX))
 		failure = start(pool);
-	if (ending || !pool->count)
+	if (ending)
+		rc = CUF_DRIVER_CLOSING;
+	else if (!pool->count)
 		rc = CUF_INTERNAL_ERROR;
 	if (!rc) {
 		pool->waiting++;

@@ -23,7 +23,7 @@ struct cuf_job {
 
 /* Is the calling thread one of them? */
 bool cuf_pool_is_own(void);
-/* Returns 0, or CUF_INTERNAL_ERROR if there is no thread; then the caller keeps the job. */
+/* Returns 0; CUF_INTERNAL_ERROR if there is no thread, CUF_DRIVER_CLOSING at the end: then the caller keeps the job. */
 int cuf_pool_add(enum cuf_pool which, struct cuf_job *job);
 /* Runs the jobs that wait, and joins the threads. */
 void cuf_pool_end(void);
