@@ -23,6 +23,7 @@
 #include "cufile/settings.h"
 #include "cufile/streams.h"
 #include "cufile/transfer.h"
+#include "gpu/cuda.h"
 
 #define KNOWN_FLAGS	(CUF_STREAM_FIXED_OFFSET | CUF_STREAM_FIXED_FILE_OFFSET | CUF_STREAM_FIXED_BYTES | \
 			 CUF_STREAM_ALIGNED)
@@ -123,7 +124,7 @@ void cuf_streams_after_fork(void)
 /* Is this an error that ends a context, such as CUDA_ERROR_ILLEGAL_ADDRESS, and not one of a wrong call? */
 static bool has_failed(int result)
 {
-	return (result >= 700 && result < 800) || result == 999;
+	return (result >= 700 && result < 800) || result == CUDA_ERROR_ECC_UNCORRECTABLE || result == 999;
 }
 
 CUF_PUBLIC struct cuf_error cuFileStreamRegister(void *stream, unsigned int flags)
