@@ -9,11 +9,18 @@
 #include "cufile/inodes.h"
 #include "cufile/locks.h"
 
+/* An open file of a drive, which may have it with O_EXCL: only the kernel knows of a program's. */
+struct claim {
+	struct claim *next;
+	int fd;
+};
+
 struct cuf_inode {
 	struct cuf_inode *next, **link;
 	uint64_t device, inode;
 	unsigned int users;
-	int claim;			/* a descriptor with O_EXCL, or -1 */
+	struct claim *claims;		/* one of our own, which has it, or those of the program's open files */
+	bool has_claim;			/* it is our own */
 	pthread_mutex_t lock;		/* of what follows */
 	pthread_cond_t unlocked;	/* signalled when a range is unlocked */
 	struct cuf_range *ranges;	/* held or waited for; the newest first, so that nobody waits for whoever comes later */
@@ -43,7 +50,6 @@ static struct cuf_inode *add(uint64_t device, uint64_t number)
 		return NULL;
 	inode->device = device;
 	inode->inode = number;
-	inode->claim = -1;
 	begin(inode);
 	inode->next = inodes;
 	inode->link = &inodes;
@@ -69,14 +75,44 @@ struct cuf_inode *cuf_inode_get(uint64_t device, uint64_t number)
 	return inode;
 }
 
+/* Takes over @fd, which may be -1. */
+static void keep(struct cuf_inode *inode, int fd)
+{
+	struct claim *claim = fd >= 0 ? malloc(sizeof(*claim)) : NULL;
+
+	if (claim) {
+		*claim = (struct claim){ .next = inode->claims, .fd = fd };
+		inode->claims = claim;
+	} else if (fd >= 0) {
+		close(fd);
+	}
+}
+
+static void let_go(struct cuf_inode *inode)
+{
+	struct claim *claim;
+
+	while ((claim = inode->claims)) {
+		inode->claims = claim->next;
+		close(claim->fd);
+		free(claim);
+	}
+}
+
 void cuf_inode_claim(struct cuf_inode *inode, int fd)
 {
 	char path[64];
+	int own;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	cuf_lock(CUF_LOCK_INODES);
-	if (inode->claim < 0)
-		inode->claim = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+	if (!inode->has_claim) {
+		own = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+		inode->has_claim = own >= 0;
+		if (inode->has_claim)
+			let_go(inode);
+		keep(inode, inode->has_claim ? own : fcntl(fd, F_DUPFD_CLOEXEC, 0));
+	}
 	cuf_unlock(CUF_LOCK_INODES);
 }
 
@@ -91,8 +127,7 @@ void cuf_inode_put(struct cuf_inode *inode)
 			inode->next->link = inode->link;
 		pthread_cond_destroy(&inode->unlocked);
 		pthread_mutex_destroy(&inode->lock);
-		if (inode->claim >= 0)
-			close(inode->claim);
+		let_go(inode);
 		free(inode);
 	}
 	cuf_unlock(CUF_LOCK_INODES);

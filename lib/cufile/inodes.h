@@ -18,8 +18,8 @@ struct cuf_inode;
 struct cuf_inode *cuf_inode_get(uint64_t device, uint64_t inode);
 void cuf_inode_put(struct cuf_inode *inode);
 /*
- * Keeps the drive that @fd has open from being mounted, until all callers have put the lock; unless somebody has it already, as
- * by O_EXCL: then the next call tries again.
+ * Keeps the drive that @fd has open from being mounted, until all callers have put the lock.  If somebody has it already, that
+ * may be the program by the O_EXCL of @fd, so its open file is kept; the next call tries again.
  */
 void cuf_inode_claim(struct cuf_inode *inode, int fd);
 

@@ -531,6 +531,26 @@ static int may_be_mounted(const char *path)
 	return fd >= 0;
 }
 
+/* The program's own O_EXCL lasts as long as any registration of the drive. */
+static void claimed_by_program(const char *path)
+{
+	int fds[2] = { open(path, O_RDWR | O_DIRECT | O_EXCL), open(path, O_RDWR | O_DIRECT) };
+	CUfileHandle_t handles[2] = { NULL, NULL };
+
+	for (int i = 0; i < 2; i++) {
+		CUfileDescr_t descriptor = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD, .handle.fd = fds[i] };
+
+		CHECK(fds[i] >= 0, 1);
+		CHECK(cuFileHandleRegister(&handles[i], &descriptor).err, CU_FILE_SUCCESS);
+		close(fds[i]);
+	}
+	cuFileHandleDeregister(handles[0]);
+	CHECK(may_be_mounted(path), 0);
+	cuFileHandleDeregister(handles[1]);
+	CHECK(may_be_mounted(path), 1);
+	CHECK(cuFileDriverClose().err, CU_FILE_SUCCESS);
+}
+
 /* From the first registration to the last deregistration, whoever reads or writes it meanwhile, or does not. */
 static void claim(const char *path)
 {
@@ -553,6 +573,7 @@ static void claim(const char *path)
 	CHECK(may_be_mounted(path), 0);
 	CHECK(cuFileDriverClose().err, CU_FILE_SUCCESS);
 	CHECK(may_be_mounted(path), 1);
+	claimed_by_program(path);
 }
 
 /* No byte goes to another device as if it were the host's memory; where that is allowed the CPU moves it, and that is counted. */
