@@ -180,9 +180,10 @@ green_file() {
 	git rev-parse --git-path donard-green 2>/dev/null
 }
 
-# clean_tree - the hash of the work tree, if it is that of HEAD.
+# clean_tree - the hash of the work tree, if it is that of HEAD. Whatever status.showUntrackedFiles says: a build takes its files
+# by pattern, also those that no commit has.
 clean_tree() {
-	[[ -z $(git status --porcelain 2>/dev/null) ]] && git rev-parse 'HEAD^{tree}' 2>/dev/null
+	[[ -z $(git status --porcelain --untracked-files=all 2>/dev/null) ]] && git rev-parse 'HEAD^{tree}' 2>/dev/null
 }
 
 # note_green STATUS TREE - of a whole gate that began with the clean TREE (or none).

@@ -304,7 +304,7 @@ calls_for() {
 }
 
 # The developer's own settings are not for this repository: commits may be signed there, or their subjects checked.
-# shellcheck disable=SC2031  # by other functions, for themselves
+# shellcheck disable=SC2030,SC2031  # by other functions, for themselves
 every_file_of_a_diff_counts() (
 	dir=$LOGS/since
 	export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
@@ -320,6 +320,23 @@ every_file_of_a_diff_counts() (
 		# shellcheck disable=SC2034  # since.sh
 		OPT_SINCE=HEAD
 		diff <(printf '%s\0' kernel/pmem.c kernel/window.c 'a name' lib/rdma/new.c) <(changed_files)
+	}
+)
+
+# Also where status says nothing of files that no commit has.
+# shellcheck disable=SC2030,SC2031  # by other functions, for themselves
+a_tree_with_a_new_file_is_not_clean() (
+	dir=$LOGS/clean
+	export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+	unset GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT
+	git init -q "$dir" && {
+		cd "$dir" || exit
+		git config status.showUntrackedFiles no
+		touch old.c
+		git add . && git -c user.name=a -c user.email=a commit -qm one
+		clean_tree || exit
+		touch new.c
+		! clean_tree
 	}
 )
 
@@ -523,6 +540,7 @@ run_verdict() {
 	try "verdict: a program calls for its users" calls_for pairs tests/guest/pairs_calls.h
 	try "verdict: a file without a row calls for all" calls_for "$(all_suites | xargs)" unheard/of.c
 	try "verdict: every file of a diff counts" every_file_of_a_diff_counts
+	try "verdict: a tree with a new file is not clean" a_tree_with_a_new_file_is_not_clean
 	try "verdict: what a slow host does not cause" each_not_of_speed
 	try "verdict: nor what a cache has lost" what_a_cache_lost_is_wrong
 	try "verdict: what it may cause" each_of_speed
