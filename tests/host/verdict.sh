@@ -303,6 +303,22 @@ calls_for() {
 	[[ $seen == "$1" ]]
 }
 
+# A change of a room is seen where another uses it. Of the library; what suites of the host show of a room, they show of it alone.
+rooms_share_a_guest_with_their_users() {
+	local room user shared bad=0
+	touches_read
+	while read -r room user; do
+		shared=$(comm -12 <(touched_by "$room/a.c" | sort) <(touched_by "$user/a.c" | sort) | grep -xFf <(matrix_suites))
+		[[ -n $shared ]] ||
+			{ echo "no suite of guests is called for by $room and by $user, which includes it"; bad=1; }
+	done < <(PYTHONPATH=tests/host python3 -Bc 'import imports
+for user, rooms in imports.ROOMS.items():
+	for room in rooms:
+		if user.startswith("lib/") and room.startswith("lib/"):
+			print(room, user)' || echo none imports.py)
+	return "$bad"
+}
+
 # The developer's own settings are not for this repository: commits may be signed there, or their subjects checked.
 # shellcheck disable=SC2030,SC2031  # by other functions, for themselves
 every_file_of_a_diff_counts() (
@@ -534,11 +550,12 @@ run_verdict() {
 		verdict/'what it may cause' TMPDIR=/nonexistent
 	try "verdict: nor one of a checkout that git does not read" git_must_read_the_checkout
 	try "verdict: a suite that no row names is caught" an_unnamed_suite_is_caught
-	try "verdict: a folder calls for its suites" calls_for 'unit rdma seeds traffic' lib/rdma/session.c
+	try "verdict: a folder calls for its suites" calls_for 'unit rdma seeds traffic cache cachedisk' lib/rdma/session.c
 	try "verdict: the longest row counts" calls_for 'uapi folio bigbar' kernel/window.c
 	try "verdict: a script calls for its suite" calls_for copy tests/guest/copy.sh
 	try "verdict: a program calls for its users" calls_for pairs tests/guest/pairs_calls.h
 	try "verdict: a file without a row calls for all" calls_for "$(all_suites | xargs)" unheard/of.c
+	try "verdict: a room shares a guest's suite with its users" rooms_share_a_guest_with_their_users
 	try "verdict: every file of a diff counts" every_file_of_a_diff_counts
 	try "verdict: a tree with a new file is not clean" a_tree_with_a_new_file_is_not_clean
 	try "verdict: what a slow host does not cause" each_not_of_speed
