@@ -62,7 +62,7 @@ def _layer(by_shape: Sequence[Sequence[Point]]) -> str:
     registered = span((_to_base(point, group, REGISTERED) for point, group in large), ratio)
     return (f"At 64 KiB and above cuFile's own instructions add at most {own:.1f} % to those of the queue below them, the kernel's "
             f"included; the goal is {LAYER_GOAL_PERCENT} %: {goal}. What the lab's `libcuda` does when it is asked about an address is "
-            f"among them. cuFile makes no system call of its own (`tests/check --only meter` bounds both). All in all its calls take "
+            f"among them. cuFile makes no system call of its own (`tests/check --long --only meter` bounds both). All in all its calls take "
             f"{span(ratios, ratio)} times the instructions of the queue, with the host's noise in it: ticks of the clock and idle loops "
             f"differ by up to 7 % from sample to sample; and {registered} times those of a queue with registered memory. ")
 
