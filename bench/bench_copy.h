@@ -56,7 +56,9 @@ const struct bench_method *bench_find_method(const char *name);
 /* donard's own report says that the kernel refused io_uring. */
 bool bench_went_by_aio(const char *report);
 
-/* plain.c: what people write who do not know peer-to-peer memory; the report goes to stdout */
+/* plain.c: says on stderr what failed, by errno, or that fewer bytes moved if that is 0; returns -errno, or -EIO */
+int bench_complain(const char *what);
+/* what people write who do not know peer-to-peer memory; the report goes to stdout */
 int bench_plain_copy(const void *piece);	/* O_DIRECT read into DRAM, memcpy into the BAR; or back */
 int bench_plain_sink(const void *piece);	/* read(2) from stdin into the BAR */
 /* queue.c: the library's queue between the drive and depth * block bytes of the region */

@@ -22,19 +22,6 @@ struct ends {
 	uint8_t *of_drive, *of_region;	/* a chunk each */
 };
 
-static int complain(const char *what, int rc, const char *why)
-{
-	fprintf(stderr, "%s: %s: %s\n", cli_name, what, why);
-	return rc;
-}
-
-static int complain_of_drive(const struct ends *ends)
-{
-	int rc = errno ? -errno : -EIO;
-
-	return complain(ends->piece->drive, rc, errno ? strerror(errno) : "fewer bytes than asked for");
-}
-
 static int complain_of_region(const struct ends *ends, int rc)
 {
 	char text[CLI_ERROR_BYTES];
@@ -49,10 +36,11 @@ static int set_up(struct ends *ends, struct donard_context *ctx, const struct be
 {
 	*ends = (struct ends){ .ctx = ctx, .piece = piece, .drive_fd = open(piece->drive, flags | O_DIRECT | O_CLOEXEC) };
 	if (ends->drive_fd < 0)
-		return complain_of_drive(ends);
-	if (posix_memalign((void **)&ends->of_drive, PAGE_BYTES, CHUNK_BYTES) ||
-	    posix_memalign((void **)&ends->of_region, PAGE_BYTES, CHUNK_BYTES))
-		return complain("the comparison", -ENOMEM, strerror(ENOMEM));
+		return bench_complain(ends->piece->drive);
+	errno = posix_memalign((void **)&ends->of_drive, PAGE_BYTES, CHUNK_BYTES) ? :
+		posix_memalign((void **)&ends->of_region, PAGE_BYTES, CHUNK_BYTES);
+	if (errno)
+		return bench_complain("the comparison");
 	return complain_of_region(ends, donard_memory_claim(ctx, piece->region, piece->region_offset, piece->bytes,
 							    &ends->memory));
 }
@@ -88,7 +76,7 @@ static int scrub_chunk(const struct ends *ends, uint64_t at, size_t bytes)
 	if (piece->to_region)
 		return complain_of_region(ends, donard_memory_write(ends->memory, at, ends->of_drive, bytes));
 	return pwrite(ends->drive_fd, ends->of_drive, bytes, (off_t)(piece->drive_offset + at)) == (ssize_t)bytes ?
-	       0 : complain_of_drive(ends);
+	       0 : bench_complain(ends->piece->drive);
 }
 
 int bench_scrub(struct donard_context *ctx, const struct bench_piece *piece, uint8_t byte)
@@ -111,7 +99,7 @@ static int compare_chunk(const struct ends *ends, uint64_t at, size_t bytes)
 	int rc;
 
 	if (pread(ends->drive_fd, ends->of_drive, bytes, (off_t)(ends->piece->drive_offset + at)) != (ssize_t)bytes)
-		return complain_of_drive(ends);
+		return bench_complain(ends->piece->drive);
 	rc = donard_memory_read(ends->memory, at, ends->of_region, bytes);
 	if (rc)
 		return complain_of_region(ends, rc);

@@ -26,7 +26,7 @@ struct plain {
 	int drive_fd;
 };
 
-static int complain(const char *what)
+int bench_complain(const char *what)
 {
 	int error = errno;
 
@@ -56,9 +56,9 @@ static int map_bar(struct plain *plain)
 	snprintf(path, sizeof(path), "/dev/%s", piece->region);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		return complain(path);
+		return bench_complain(path);
 	if (claim(fd, piece)) {
-		rc = complain(path);
+		rc = bench_complain(path);
 		close(fd);
 		return rc;
 	}
@@ -66,7 +66,7 @@ static int map_bar(struct plain *plain)
 			  (off_t)piece->region_offset);
 	if (plain->bar == MAP_FAILED) {
 		plain->bar = NULL;
-		rc = complain(path);
+		rc = bench_complain(path);
 	}
 	close(fd);
 	return rc;
@@ -77,7 +77,7 @@ static int set_up(struct plain *plain, const struct bench_piece *piece, size_t b
 	*plain = (struct plain){ .piece = piece, .block_bytes = block_bytes, .drive_fd = -1 };
 	plain->drive_fd = open(piece->drive, flags | O_CLOEXEC);
 	if (plain->drive_fd < 0)
-		return complain(piece->drive);
+		return bench_complain(piece->drive);
 	if (posix_memalign((void **)&plain->dram, PAGE_BYTES, block_bytes))
 		return -ENOMEM;
 	memset(plain->dram, 0, block_bytes);
@@ -106,7 +106,7 @@ static int one_block(const struct plain *plain, uint64_t at, size_t bytes)
 		memcpy(plain->dram, plain->bar + at, bytes);
 		moved = pwrite(plain->drive_fd, plain->dram, bytes, offset);
 	}
-	return moved == (ssize_t)bytes ? 0 : complain(plain->piece->drive);
+	return moved == (ssize_t)bytes ? 0 : bench_complain(plain->piece->drive);
 }
 
 static int every_block(const struct plain *plain)
@@ -137,7 +137,7 @@ int bench_plain_copy(const void *argument)
 	if (!rc)
 		rc = every_block(&plain);
 	if (!rc && !piece->to_region && fsync(plain.drive_fd))
-		rc = complain(piece->drive);
+		rc = bench_complain(piece->drive);
 	if (!rc)
 		report(cli_now_seconds() - started);
 	tear_down(&plain);

@@ -93,7 +93,7 @@ static int fail(const struct cli *cli, int exit_code, const char *code, const ch
 	snprintf(text, sizeof(text), "%s", raw);
 	dnd_make_printable(text, sizeof(text));
 	dnd_shorten(text, 2 * CLI_ERROR_BYTES);
-	fprintf(stderr, "%s: %s: %s\n", cli_name, cli->command->name, text);
+	cli_note(cli, "%s", text);
 	if (cli->json)
 		print_error_object(cli->command, model, code, text, failure);
 	else

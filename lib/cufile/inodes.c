@@ -19,8 +19,8 @@ struct cuf_inode {
 	struct cuf_inode *next, **link;
 	uint64_t device, inode;
 	unsigned int users;
-	struct claim *claims;		/* one of our own, which has it, or those of the program's open files */
-	bool has_claim;			/* it is our own */
+	struct claim *claims;		/* the newest first: one of our own, and the program's from before it */
+	bool has_claim;			/* the first is our own */
 	pthread_mutex_t lock;		/* of what follows */
 	pthread_cond_t unlocked;	/* signalled when a range is unlocked */
 	struct cuf_range *ranges;	/* held or waited for; the newest first, so that nobody waits for whoever comes later */
@@ -75,8 +75,8 @@ struct cuf_inode *cuf_inode_get(uint64_t device, uint64_t number)
 	return inode;
 }
 
-/* Takes over @fd, which may be -1. */
-static void keep(struct cuf_inode *inode, int fd)
+/* Takes over @fd, which may be -1.  Returns whether it is kept. */
+static bool keep(struct cuf_inode *inode, int fd)
 {
 	struct claim *claim = fd >= 0 ? malloc(sizeof(*claim)) : NULL;
 
@@ -86,6 +86,7 @@ static void keep(struct cuf_inode *inode, int fd)
 	} else if (fd >= 0) {
 		close(fd);
 	}
+	return claim;
 }
 
 static void let_go(struct cuf_inode *inode)
@@ -102,16 +103,13 @@ static void let_go(struct cuf_inode *inode)
 void cuf_inode_claim(struct cuf_inode *inode, int fd)
 {
 	char path[64];
-	int own;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	cuf_lock(CUF_LOCK_INODES);
 	if (!inode->has_claim) {
-		own = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
-		inode->has_claim = own >= 0;
-		if (inode->has_claim)
-			let_go(inode);
-		keep(inode, inode->has_claim ? own : fcntl(fd, F_DUPFD_CLOEXEC, 0));
+		inode->has_claim = keep(inode, open(path, O_RDONLY | O_EXCL | O_CLOEXEC));
+		if (!inode->has_claim)
+			keep(inode, fcntl(fd, F_DUPFD_CLOEXEC, 0));
 	}
 	cuf_unlock(CUF_LOCK_INODES);
 }

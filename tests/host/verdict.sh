@@ -319,42 +319,33 @@ for user, rooms in imports.ROOMS.items():
 	return "$bad"
 }
 
-# The developer's own settings are not for this repository: commits may be signed there, or their subjects checked.
+# in_a_repository FUNCTION FILE... - in a new one, whose only commit has these files. The developer's own settings are not for it:
+# commits may be signed there, or their subjects checked.
 # shellcheck disable=SC2030,SC2031  # by other functions, for themselves
-every_file_of_a_diff_counts() (
-	dir=$LOGS/since
+in_a_repository() (
+	dir=$LOGS/$1
 	export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 	unset GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT
-	git init -q "$dir" && {
-		cd "$dir" || exit
-		mkdir -p kernel lib/rdma
-		touch kernel/window.c kernel/pmem.c
-		git add . && git -c user.name=a -c user.email=a commit -qm one
-		rm kernel/pmem.c
-		touch lib/rdma/new.c 'a name'
-		echo >kernel/window.c
-		# shellcheck disable=SC2034  # since.sh
-		OPT_SINCE=HEAD
-		diff <(printf '%s\0' kernel/pmem.c kernel/window.c 'a name' lib/rdma/new.c) <(changed_files)
-	}
+	git init -q "$dir" && cd "$dir" && mkdir -p kernel lib/rdma && touch "${@:2}" &&
+		git add . && git -c user.name=a -c user.email=a commit -qm one && "$1"
 )
 
+every_file_of_a_diff_counts() {
+	rm kernel/pmem.c
+	touch lib/rdma/new.c 'a name'
+	echo >kernel/window.c
+	# shellcheck disable=SC2034  # since.sh
+	OPT_SINCE=HEAD
+	diff <(printf '%s\0' kernel/pmem.c kernel/window.c 'a name' lib/rdma/new.c) <(changed_files)
+}
+
 # Also where status says nothing of files that no commit has.
-# shellcheck disable=SC2030,SC2031  # by other functions, for themselves
-a_tree_with_a_new_file_is_not_clean() (
-	dir=$LOGS/clean
-	export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
-	unset GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT
-	git init -q "$dir" && {
-		cd "$dir" || exit
-		git config status.showUntrackedFiles no
-		touch old.c
-		git add . && git -c user.name=a -c user.email=a commit -qm one
-		clean_tree || exit
-		touch new.c
-		! clean_tree
-	}
-)
+a_tree_with_a_new_file_is_not_clean() {
+	git config status.showUntrackedFiles no
+	clean_tree || return
+	touch new.c
+	! clean_tree
+}
 
 # A shell takes it as it stands.
 commands_are_for_a_shell() {
@@ -556,8 +547,8 @@ run_verdict() {
 	try "verdict: a program calls for its users" calls_for pairs tests/guest/pairs_calls.h
 	try "verdict: a file without a row calls for all" calls_for "$(all_suites | xargs)" unheard/of.c
 	try "verdict: a room shares a guest's suite with its users" rooms_share_a_guest_with_their_users
-	try "verdict: every file of a diff counts" every_file_of_a_diff_counts
-	try "verdict: a tree with a new file is not clean" a_tree_with_a_new_file_is_not_clean
+	try "verdict: every file of a diff counts" in_a_repository every_file_of_a_diff_counts kernel/window.c kernel/pmem.c
+	try "verdict: a tree with a new file is not clean" in_a_repository a_tree_with_a_new_file_is_not_clean old.c
 	try "verdict: what a slow host does not cause" each_not_of_speed
 	try "verdict: nor what a cache has lost" what_a_cache_lost_is_wrong
 	try "verdict: what it may cause" each_of_speed
