@@ -30,7 +30,7 @@ $(BUILD)/tests/unit/test_regionconf $(BUILD)/tests/unit/test_regionmatch: UNIT_L
 $(BUILD)/tests/unit/test_regionconf: UNIT_LIBS += -Wl$(comma)--wrap=getgrnam
 
 CUFILE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cufile test_cufile_io test_cufile_async \
-	test_cufile_cuda test_cufile_faults test_cufile_fork)
+	test_cufile_cuda test_cufile_deregister test_cufile_faults test_cufile_fork)
 $(CUFILE_TESTS): $(CUFILE_OBJS) $(addprefix $(BUILD)/tests/unit/,cufile_scene.o cufile_gpu.o)
 $(CUFILE_TESTS): UNIT_LIBS := -ljson-c
 # The other tests show that libdonard does without.
@@ -49,7 +49,7 @@ $(CACHE_LOG_TESTS): $(BUILD)/tests/unit/cache_nvram.o
 # Calls that fail when a test says so.
 $(BUILD)/tests/unit/test_gpu: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dlopen dlsym dlerror dlclose)
 $(BUILD)/tests/unit/test_cufile_cuda: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,dl_iterate_phdr dlopen dlsym)
-$(BUILD)/tests/unit/test_cufile_faults: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,ftruncate pread pthread_create pwrite \
+$(BUILD)/tests/unit/test_cufile_faults: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,__open_2 fstatfs ftruncate open pread pthread_create pwrite \
 	donard_file_info donard_memory_from_host $(addprefix donard_queue_,open flush poll wait write))
 
 CACHE_SERVER_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_order test_cache_turns)

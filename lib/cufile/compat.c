@@ -29,7 +29,7 @@ static ssize_t read_step(const struct step *step, void *to)
 
 static ssize_t write_step(const struct step *step, const void *from)
 {
-	struct cuf_range range = cuf_pages_alone((uint64_t)step->at, (uint64_t)step->at + step->bytes);
+	struct cuf_range range = cuf_inode_cached(step->lock, (uint64_t)step->at, (uint64_t)step->at + step->bytes);
 	ssize_t got;
 
 	cuf_inode_lock(step->lock, &range);

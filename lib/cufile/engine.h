@@ -76,6 +76,8 @@ struct donard_memory *cuf_engine_host(struct cuf_engine *engine, uint64_t *base)
 bool cuf_engine_is_foreign(struct cuf_engine *engine, const void *address, uint64_t bytes);
 /* The stage in this CUDA context, or on the host if @context is NULL, made at first use.  NULL and a code in @code. */
 struct cuf_stage *cuf_engine_stage(struct cuf_engine *engine, void *context, int *code);
+/* The next cuf_engine_stage() pins it anew. */
+void cuf_engine_unpin(struct cuf_engine *engine, struct cuf_stage *stage);
 /* Host memory by which compatibility mode moves bytes to and from memory of this context; else the same. */
 struct cuf_stage *cuf_engine_bounce(struct cuf_engine *engine, void *context, int *code);
 /* Copies between any two places of the stage's context and of the host.  Returns 0, a code, or EFAULT. */

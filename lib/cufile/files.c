@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "donard/file.h"
@@ -145,16 +146,30 @@ static int open_again(int fd, int flags)
 	return again < 0 ? -errno : again;
 }
 
+static int duplicate(int fd)
+{
+	int other = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	return other < 0 ? -errno : other;
+}
+
+static bool is_passing(int failure)
+{
+	return failure == -EMFILE || failure == -ENFILE || failure == -ENOMEM || failure == -EINTR;
+}
+
+/* A duplicate with O_DIRECT would not lead through the page cache: the file is left without compatibility mode. */
 static int open_plain(struct cuf_file *file, int fd)
 {
 	int mode = !file->writable ? O_RDONLY : !file->readable ? O_WRONLY : O_RDWR;
+	bool is_direct = fcntl(fd, F_GETFL) & O_DIRECT;
 
 	file->plain_fd = open_again(fd, mode | (file->durable ? O_DSYNC : 0));
-	if (file->plain_fd < 0)
-		file->plain_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (file->plain_fd >= 0)
+	if (file->plain_fd < 0 && !is_direct)
+		file->plain_fd = duplicate(fd);
+	if (file->plain_fd >= 0 || (is_direct && !is_passing(file->plain_fd)))
 		return 0;
-	cuf_log(CUF_LOG_ERROR, "%s cannot be opened once more: %s", file->name, strerror(errno));
+	cuf_log(CUF_LOG_ERROR, "%s cannot be opened once more: %s", file->name, strerror(-file->plain_fd));
 	return CUF_GETNEWFD_FAILED;
 }
 
@@ -165,9 +180,9 @@ static int open_direct(struct cuf_file *file, int fd)
 	int again = open_again(fd, O_DIRECT | (file->writable ? O_RDWR : O_RDONLY));
 
 	if (again < 0 && flags & O_DIRECT && (flags & O_ACCMODE) != O_WRONLY)
-		again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		again = duplicate(fd);
 	file->direct_fd = again;
-	return again < 0 ? (again == -1 ? -errno : again) : 0;
+	return again < 0 ? again : 0;
 }
 
 /* Can donard read and write the file directly?  Returns 0, or -errno with the context's text. */
@@ -223,6 +238,8 @@ static int try_direct(struct donard_context *ctx, struct cuf_file *file, int fd)
 
 static int only_compat(struct cuf_file *file)
 {
+	if (file->plain_fd < 0)
+		return cuf_code_of_file(file->plain_fd);
 	close_fd(file->direct_fd);
 	file->direct_fd = -1;
 	file->align = file->memory_align = 0;
@@ -258,6 +275,9 @@ static int find_way(struct donard_context *ctx, struct cuf_file *file, int fd)
 	rc = open_plain(file, fd);
 	if (rc)
 		return rc;
+	if (file->plain_fd < 0 && (cuf_flag(CUF_FLAG_ALLOW_COMPAT) || cuf_flag(CUF_FLAG_FORCE_COMPAT)))
+		cuf_log(CUF_LOG_NOTICE, "%s cannot be opened once more without O_DIRECT, which compatibility mode would need: %s",
+			file->name, strerror(-file->plain_fd));
 	if (needs_no_word(file))
 		return only_compat(file);
 	rc = try_direct(ctx, file, fd);
@@ -279,6 +299,14 @@ static bool is_registered(const struct cuf_file *new)
 	return false;
 }
 
+static uint64_t cache_unit(int fd)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) || (uint64_t)fs.f_bsize < page ? page : (uint64_t)fs.f_bsize;
+}
+
 static int add(struct donard_context *ctx, struct cuf_file *file, int fd)
 {
 	int rc = take_type(file, fd);
@@ -290,7 +318,7 @@ static int add(struct donard_context *ctx, struct cuf_file *file, int fd)
 		rc = CUF_HANDLE_ALREADY_REGISTERED;
 	}
 	if (!rc)
-		file->lock = cuf_inode_get(file->device, file->inode);
+		file->lock = cuf_inode_get(file->device, file->inode, cache_unit(fd));
 	if (!rc && !file->lock)
 		rc = CUF_INTERNAL_ERROR;
 	if (!rc)

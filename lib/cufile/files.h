@@ -18,7 +18,7 @@ struct cuf_file {
 	uint64_t handle;
 	int program_fd;		/* the descriptor that the program registered, which is not ours */
 	int direct_fd;		/* ours, with O_DIRECT; -1 if there is only compatibility mode */
-	int plain_fd;		/* ours, without O_DIRECT */
+	int plain_fd;		/* ours, without O_DIRECT; -errno: why there is none, and no compatibility mode */
 	uint64_t device, inode;
 	bool readable, writable;
 	bool is_regular;

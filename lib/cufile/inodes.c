@@ -18,6 +18,7 @@ struct claim {
 struct cuf_inode {
 	struct cuf_inode *next, **link;
 	uint64_t device, inode;
+	uint64_t unit;			/* of the page cache */
 	unsigned int users;
 	struct claim *claims;		/* the newest first: one of our own, and the program's from before it */
 	bool has_claim;			/* the first is our own */
@@ -42,7 +43,7 @@ void cuf_inodes_after_fork(void)
 		begin(inode);
 }
 
-static struct cuf_inode *add(uint64_t device, uint64_t number)
+static struct cuf_inode *add(uint64_t device, uint64_t number, uint64_t unit)
 {
 	struct cuf_inode *inode = calloc(1, sizeof(*inode));
 
@@ -50,6 +51,7 @@ static struct cuf_inode *add(uint64_t device, uint64_t number)
 		return NULL;
 	inode->device = device;
 	inode->inode = number;
+	inode->unit = unit;
 	begin(inode);
 	inode->next = inodes;
 	inode->link = &inodes;
@@ -59,7 +61,7 @@ static struct cuf_inode *add(uint64_t device, uint64_t number)
 	return inode;
 }
 
-struct cuf_inode *cuf_inode_get(uint64_t device, uint64_t number)
+struct cuf_inode *cuf_inode_get(uint64_t device, uint64_t number, uint64_t unit)
 {
 	struct cuf_inode *inode;
 
@@ -68,7 +70,7 @@ struct cuf_inode *cuf_inode_get(uint64_t device, uint64_t number)
 	while (inode && (inode->device != device || inode->inode != number))
 		inode = inode->next;
 	if (!inode)
-		inode = add(device, number);
+		inode = add(device, number, unit);
 	if (inode)
 		inode->users++;
 	cuf_unlock(CUF_LOCK_INODES);
@@ -100,18 +102,30 @@ static void let_go(struct cuf_inode *inode)
 	}
 }
 
-void cuf_inode_claim(struct cuf_inode *inode, int fd)
+static void try_claim(struct cuf_inode *inode, int fd)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	cuf_lock(CUF_LOCK_INODES);
-	if (!inode->has_claim) {
+	if (!inode->has_claim)
 		inode->has_claim = keep(inode, open(path, O_RDONLY | O_EXCL | O_CLOEXEC));
-		if (!inode->has_claim)
-			keep(inode, fcntl(fd, F_DUPFD_CLOEXEC, 0));
-	}
+}
+
+void cuf_inode_claim(struct cuf_inode *inode, int fd)
+{
+	cuf_lock(CUF_LOCK_INODES);
+	try_claim(inode, fd);
+	if (!inode->has_claim)
+		keep(inode, fcntl(fd, F_DUPFD_CLOEXEC, 0));
 	cuf_unlock(CUF_LOCK_INODES);
+}
+
+/* A drive could not be claimed while one of its partitions was, and a partition could not while the drive was. */
+static void try_claims_again(void)
+{
+	for (struct cuf_inode *inode = inodes; inode; inode = inode->next)
+		if (inode->claims)
+			try_claim(inode, inode->claims->fd);
 }
 
 void cuf_inode_put(struct cuf_inode *inode)
@@ -127,15 +141,16 @@ void cuf_inode_put(struct cuf_inode *inode)
 		pthread_mutex_destroy(&inode->lock);
 		let_go(inode);
 		free(inode);
+		try_claims_again();
 	}
 	cuf_unlock(CUF_LOCK_INODES);
 }
 
-struct cuf_range cuf_pages_alone(uint64_t start, uint64_t end)
+struct cuf_range cuf_inode_cached(const struct cuf_inode *inode, uint64_t start, uint64_t end)
 {
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t unit = inode->unit;
 
-	return (struct cuf_range){ .start = start - start % page, .end = (end + page - 1) / page * page, .alone = true };
+	return (struct cuf_range){ .start = start - start % unit, .end = (end + unit - 1) / unit * unit, .alone = true };
 }
 
 static bool must_wait(const struct cuf_range *range)

@@ -2,7 +2,7 @@
 /*
  * The writes to each registered file, which all its registrations share.  A write of part of a
  * block first reads the block, and may truncate the file afterwards; one of compatibility mode
- * goes through pages of the page cache.  So they hold their range alone, and straight writes
+ * goes through the page cache.  So they hold their range alone, and straight writes
  * share theirs.  Writes to other places of the file do not wait, but for those behind a write
  * that makes the file longer.  There, straight reads share a range, too (part.h).
  */
@@ -14,12 +14,16 @@
 
 struct cuf_inode;
 
-/* Returns the same lock for the same numbers until all callers have put it; NULL: no memory. */
-struct cuf_inode *cuf_inode_get(uint64_t device, uint64_t inode);
+/*
+ * Returns the same lock for the same numbers until all callers have put it; NULL: no memory.  @unit: how many bytes the page
+ * cache reads and writes back at the least.
+ */
+struct cuf_inode *cuf_inode_get(uint64_t device, uint64_t inode, uint64_t unit);
 void cuf_inode_put(struct cuf_inode *inode);
 /*
  * Keeps the drive that @fd has open from being mounted, until all callers have put the lock.  If somebody has it already, that
- * may be the program by the O_EXCL of @fd, so its open file is kept; the next call tries again.
+ * may be the program by the O_EXCL of @fd, so its open file is kept.  The next call tries again, and so does each put of the
+ * last of another drive or partition.
  */
 void cuf_inode_claim(struct cuf_inode *inode, int fd);
 
@@ -34,10 +38,11 @@ struct cuf_range {
 };
 
 /*
- * The whole pages that these bytes lie in, alone.  For a write that reads what lies beside its bytes, as one by the page cache
- * does: if a direct write to the same page were under way, the page would not have its bytes.
+ * What the page cache has these bytes in, alone: whole pages, or whole blocks of the file system if they are larger.  For a
+ * write that reads what lies beside its bytes, as one by the page cache does: if a direct write to the same page were under
+ * way, the page would not have its bytes.
  */
-struct cuf_range cuf_pages_alone(uint64_t start, uint64_t end);
+struct cuf_range cuf_inode_cached(const struct cuf_inode *inode, uint64_t start, uint64_t end);
 
 /*
  * Waits for each earlier range that overlaps this one, unless both are shared.  This comes after an engine's lock in the

@@ -3,6 +3,7 @@
  * See part.h.  Within the process, a write that covers part of a block excludes other
  * writes to its blocks (inodes.h).  Between processes, programs have to lock, as with cuFile.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -141,13 +142,13 @@ static bool may_cut(const struct cuf_use *use, const struct span *span)
 }
 
 /*
- * Whole pages, since the kernel drops those of the page cache that a direct write changes.  The file's size is asked for
+ * All that the page cache has of it, since the kernel drops what a direct write changes.  The file's size is asked for
  * again once the range is locked: others may have cut the file meanwhile.  Whoever cuts it later leaves it longer than
  * this range, because its own range would overlap this one otherwise, and it would wait.
  */
 static void lock_span(const struct cuf_use *use, const struct span *span, struct cuf_range *range)
 {
-	*range = cuf_pages_alone(span->start, span->end);
+	*range = cuf_inode_cached(use->file->lock, span->start, span->end);
 	if (may_cut(use, span))
 		range->end = UINT64_MAX;
 	cuf_inode_lock(use->file->lock, range);
@@ -173,7 +174,7 @@ static ssize_t write_span(struct cuf_engine *engine, const struct cuf_use *use, 
 	moved = cuf_engine_move(engine, true, use, span->start, stage->memory, 0, span->end - span->start);
 	/* Also of a write that failed: a queue splits it, and the part with the end may have been written. */
 	rc = settle(use, span, size_before);
-	return rc && moved > 0 ? rc : of_span(span, moved);
+	return rc ? rc : of_span(span, moved);
 }
 
 static int too_small(const struct cuf_stage *stage, const struct cuf_use *use)
@@ -186,11 +187,24 @@ static int too_small(const struct cuf_stage *stage, const struct cuf_use *use)
 	return -CUF_INTERNAL_ERROR;
 }
 
-ssize_t cuf_part_move(struct cuf_engine *engine, bool writes, const struct cuf_use *use, uint64_t at,
-		      void *context, uint8_t *address, uint64_t *bytes)
+static ssize_t move_span(struct cuf_engine *engine, bool writes, const struct cuf_use *use, const struct span *span,
+			 struct cuf_stage *stage, uint8_t *address)
+{
+	struct cuf_range range;
+	ssize_t moved;
+
+	if (!writes)
+		return read_span(engine, use, span, stage, address);
+	lock_span(use, span, &range);
+	moved = write_span(engine, use, span, stage, address);
+	cuf_inode_unlock(use->file->lock, &range);
+	return moved;
+}
+
+static ssize_t move_by_stage(struct cuf_engine *engine, bool writes, const struct cuf_use *use, uint64_t at,
+			     void *context, uint8_t *address, uint64_t *bytes)
 {
 	struct cuf_stage *stage;
-	struct cuf_range range;
 	struct span span;
 	uint64_t room;
 	ssize_t moved;
@@ -207,10 +221,20 @@ ssize_t cuf_part_move(struct cuf_engine *engine, bool writes, const struct cuf_u
 	if (*bytes > room)
 		*bytes = room;
 	span = span_of(use, at, *bytes);
-	if (!writes)
-		return read_span(engine, use, &span, stage, address);
-	lock_span(use, &span, &range);
-	moved = write_span(engine, use, &span, stage, address);
-	cuf_inode_unlock(use->file->lock, &range);
+	moved = move_span(engine, writes, use, &span, stage, address);
+	if (moved == -ENODEV && context)
+		cuf_engine_unpin(engine, stage);
 	return moved;
+}
+
+/*
+ * ENODEV may be the region's: it was removed since the stage was pinned.  The program has no part in the stage, so it is
+ * pinned anew, as for the first request.  Bytes that were written already are written once more.
+ */
+ssize_t cuf_part_move(struct cuf_engine *engine, bool writes, const struct cuf_use *use, uint64_t at,
+		      void *context, uint8_t *address, uint64_t *bytes)
+{
+	ssize_t moved = move_by_stage(engine, writes, use, at, context, address, bytes);
+
+	return moved == -ENODEV && context ? move_by_stage(engine, writes, use, at, context, address, bytes) : moved;
 }

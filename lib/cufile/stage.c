@@ -111,12 +111,24 @@ static struct cuf_stage *take_locked(void *context, uint64_t bytes)
 	return stage;
 }
 
+static void unpin(struct cuf_stage *stage)
+{
+	donard_memory_free(stage->memory);
+	stage->memory = NULL;
+}
+
+/* A fork() waits for the lock, so that its child does not free this once more. */
+void cuf_engine_unpin(struct cuf_engine *engine, struct cuf_stage *stage)
+{
+	pthread_mutex_lock(&engine->lock);
+	unpin(stage);
+	pthread_mutex_unlock(&engine->lock);
+}
+
 void cuf_stages_unpin(struct cuf_engine *engine)
 {
-	for (struct cuf_stage *stage = engine->stages; stage; stage = stage->next) {
-		donard_memory_free(stage->memory);
-		stage->memory = NULL;
-	}
+	for (struct cuf_stage *stage = engine->stages; stage; stage = stage->next)
+		unpin(stage);
 }
 
 struct cuf_stage *cuf_stages_detach(struct cuf_engine *engine)

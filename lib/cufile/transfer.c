@@ -107,10 +107,15 @@ static ssize_t pieces(struct cuf_engine *engine, const struct cuf_transfer *tran
 	return 0;
 }
 
-/* Not after an errno, which is the file system's: see cuf_engine_move(). */
-static bool may_fall_back(ssize_t failure)
+static bool has_compat(const struct cuf_file *file)
 {
-	return cuf_is_code(failure) && cuf_is_unsupported(failure) && cuf_flag(CUF_FLAG_ALLOW_COMPAT);
+	return cuf_flag(CUF_FLAG_ALLOW_COMPAT) && file->plain_fd >= 0;
+}
+
+/* Not after an errno, which is the file system's: see cuf_engine_move(). */
+static bool may_fall_back(const struct cuf_file *file, ssize_t failure)
+{
+	return cuf_is_code(failure) && cuf_is_unsupported(failure) && has_compat(file);
 }
 
 /*
@@ -128,9 +133,9 @@ static void settle(const struct cuf_use *use, const struct cuf_target *target)
 }
 
 /* In compatibility mode the CPU reads and writes it. */
-static ssize_t not_straight(const struct cuf_target *target)
+static ssize_t not_straight(const struct cuf_file *file, const struct cuf_target *target)
 {
-	if (target->kind == CUF_KIND_MANAGED && !cuf_flag(CUF_FLAG_ALLOW_COMPAT))
+	if (target->kind == CUF_KIND_MANAGED && !has_compat(file))
 		cuf_log(CUF_LOG_ERROR, "%p is managed memory, which moves between host and GPU, and cannot be read or written straight: "
 			"use memory of cudaMalloc(), or set properties.allow_compat_mode", (void *)target->address);
 	return -CUF_CUDA_MEMORY_TYPE_INVALID;
@@ -147,7 +152,7 @@ static ssize_t run(struct cuf_engine *engine, const struct cuf_transfer *transfe
 	if (!use->donard)
 		return cuf_compat(engine, transfer, use->file, target, 0);
 	if (target->kind == CUF_KIND_MANAGED || target->kind == CUF_KIND_FOREIGN)
-		rc = not_straight(target);
+		rc = not_straight(use->file, target);
 	else
 		rc = pieces(engine, transfer, use, target, &done);
 	/* With O_SYNC or O_DSYNC, bytes count as written only if they are durable. */
@@ -155,7 +160,7 @@ static ssize_t run(struct cuf_engine *engine, const struct cuf_transfer *transfe
 		failed = cuf_engine_flush(engine, use);
 	if (failed)
 		return failed;
-	if (may_fall_back(rc)) {
+	if (may_fall_back(use->file, rc)) {
 		cuf_log(CUF_LOG_NOTICE, "%s: compatibility mode, which is allowed", use->file->name);
 		rc = cuf_compat(engine, transfer, use->file, target, done);
 		done += rc > 0 ? (uint64_t)rc : 0;

@@ -179,6 +179,15 @@ gpu_without_leave() {
 	equal "pages pinned" 0 "$(lever pinned_pages)"
 }
 
+gpu_region_removed() {
+	local region add=(donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF")
+	with_gpu
+	region=$("${add[@]}")
+	with_file_system ext4
+	REGION_REMOVE="donard-cli region remove $region" REGION_ADD="${add[*]}" runs gpu-removed /mnt/fs/cufile
+	equal "pages pinned" 0 "$(lever pinned_pages)"
+}
+
 # packaged NAME FUNCTION... - a test of programs that are built with the packaged header, unless the archive has none.
 packaged() {
 	if [[ -e /opt/donard/tests/no-cufile ]]; then
@@ -197,6 +206,7 @@ packaged "without io_uring" without_uring
 packaged "with other settings" with_settings
 packaged "a mounted drive" mounted_drive
 packaged "a registered drive cannot be mounted" registered_drive
+packaged "a drive and its partition" runs claim-part "$LAB_ALPHA"
 packaged "a mounted loop device" mounted_loop_device
 packaged "forced on a drive" forced_on_a_drive
 packaged "what is denied" denied
@@ -213,3 +223,4 @@ packaged "GPU memory through DRAM" gpu_allowed ''
 t "GPU memory through DRAM, by a wrapper in Python" gpu_wrapper_allowed cufile_wrapper.py
 packaged "GPU memory in compatibility mode" gpu_allowed ', "force_compat_mode": true' scatter=1
 core packaged "GPU memory without leave" gpu_without_leave
+packaged "GPU memory, whose region is removed" gpu_region_removed

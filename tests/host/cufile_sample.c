@@ -11,7 +11,9 @@
  *	cufile_sample gpu-compat FILE	the same, where it is allowed
  *	cufile_sample gpu-refused FILE	the same without leave, where it has no region
  *	cufile_sample theirs FILE	as gpu-compat, where the library is NVIDIA's: what differs is told
+ *	cufile_sample gpu-removed FILE	the same, while its region is removed by $REGION_REMOVE, and added by $REGION_ADD
  *	cufile_sample claim DRIVE	what is registered for writing cannot be mounted
+ *	cufile_sample claim-part DRIVE	the same, where its first partition is registered, too
  *	cufile_sample foreign FILE	memory of a device that is not CUDA's: a mapping of p2pmem0
  *	cufile_sample foreign-compat FILE	the same, where it is allowed
  */
@@ -19,10 +21,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/blkpg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -521,6 +525,40 @@ static void refused_gpu(const char *path)
 	free(before);
 }
 
+static void run(const char *variable)
+{
+	const char *command = getenv(variable);
+
+	CHECK(command && system(command) == 0, 1);
+}
+
+/* Memory for staging is pinned to the region that the GPU has, and not to one that it had. */
+static void removed_gpu(const char *path)
+{
+	CUfileDescr_t descriptor = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD, .handle.fd = open_file(path) };
+	void *memory = take_memory();
+	CUfileHandle_t handle = NULL;
+
+	CHECK(cuFileHandleRegister(&handle, &descriptor).err, CU_FILE_SUCCESS);
+	CHECK(cuFileRead(handle, memory, 65536, 0, 0), 65536);
+	check_bytes(memory, data, 65536, __LINE__);
+	run("REGION_REMOVE");
+	CHECK(cuFileRead(handle, memory, 65536, 1, 0), -CU_FILE_GPU_MEMORY_PINNING_FAILED);
+	CHECK(cuFileWrite(handle, memory, 65536, 1, 0), -CU_FILE_GPU_MEMORY_PINNING_FAILED);
+	run("REGION_ADD");
+	CHECK(cuFileRead(handle, memory, 65536, 1, 0), 65536);
+	check_bytes(memory, data + 1, 65536, __LINE__);
+	run("REGION_REMOVE");
+	run("REGION_ADD");
+	CHECK(cuFileRead(handle, memory, 65536, 2, 0), 65536);
+	check_bytes(memory, data + 2, 65536, __LINE__);
+	cuFileHandleDeregister(handle);
+	CHECK(cuFileDriverClose().err, CU_FILE_SUCCESS);
+	give_memory(memory);
+	close(descriptor.handle.fd);
+	unlink(path);
+}
+
 /* Asked as mount() asks. */
 static int may_be_mounted(const char *path)
 {
@@ -576,6 +614,41 @@ static void claim(const char *path)
 	claimed_by_program(path);
 }
 
+/* A drive and its partition exclude each other: whichever goes last is claimed, although it could not be at first. */
+static void claim_beside_part(const char *drive)
+{
+	char part[64];
+	const char *paths[2] = { part, drive };
+
+	struct blkpg_partition place = { .start = 1 << 20, .length = 1 << 20, .pno = 1 };
+	struct blkpg_ioctl_arg request = { .op = BLKPG_ADD_PARTITION, .datalen = sizeof(place), .data = &place };
+	int fd = open(drive, O_RDONLY);
+
+	CHECK(ioctl(fd, BLKPG, &request), 0);
+	snprintf(part, sizeof(part), "%sp1", drive);
+	for (int first = 0; first < 2; first++) {
+		const char *last = paths[!first];
+		CUfileHandle_t handles[2] = { NULL, NULL };
+
+		for (int i = 0; i < 2; i++) {
+			CUfileDescr_t descriptor = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD,
+						     .handle.fd = open(i ? last : paths[first], O_RDWR | O_DIRECT) };
+
+			CHECK(cuFileHandleRegister(&handles[i], &descriptor).err, CU_FILE_SUCCESS);
+			close(descriptor.handle.fd);
+		}
+		CHECK(may_be_mounted(paths[first]), 0);
+		cuFileHandleDeregister(handles[0]);
+		CHECK(may_be_mounted(last), 0);
+		cuFileHandleDeregister(handles[1]);
+		CHECK(may_be_mounted(last), 1);
+	}
+	CHECK(cuFileDriverClose().err, CU_FILE_SUCCESS);
+	request.op = BLKPG_DEL_PARTITION;
+	CHECK(ioctl(fd, BLKPG, &request), 0);
+	close(fd);
+}
+
 /* No byte goes to another device as if it were the host's memory; where that is allowed the CPU moves it, and that is counted. */
 static void foreign(const char *path, int compat)
 {
@@ -611,8 +684,12 @@ int main(int argc, char **argv)
 		refused(argv[2]);
 	else if (!strcmp(argv[1], "gpu-refused"))
 		refused_gpu(argv[2]);
+	else if (!strcmp(argv[1], "gpu-removed"))
+		removed_gpu(argv[2]);
 	else if (!strcmp(argv[1], "claim"))
 		claim(argv[2]);
+	else if (!strcmp(argv[1], "claim-part"))
+		claim_beside_part(argv[2]);
 	else if (!strncmp(argv[1], "foreign", 7))
 		foreign(argv[2], !!strstr(argv[1], "compat"));
 	else

@@ -3,8 +3,9 @@
  * What libcufile does when a call beneath it fails, and when threads write beside each
  * other.  Needs ext4 or xfs under /tmp, and io_uring.
  */
-#include <sched.h>
+#include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 
 #include "cufile_scene.h"
 #include "donard/queue.h"
@@ -13,6 +14,11 @@
 
 static struct {
 	int open_rc, flush_rc, wait_rc;	/* -errno; wait_rc once */
+	int gone_rc;		/* once, as of a region that was removed, */
+	unsigned int gone_after;	/* behind so many requests */
+	int plain_errno;	/* a file cannot be opened once more without O_DIRECT */
+	int direct_errno;	/* and with it */
+	uint64_t fs_block;	/* bytes */
 	int thread_error;	/* errno of the library's own threads */
 	bool bounces;		/* the file system stopped direct I/O */
 	int file_rc;		/* -errno of the file system, by whatever way it is read */
@@ -39,6 +45,8 @@ int __real_donard_file_info(const struct donard_file *file, struct donard_file_i
 int __real_ftruncate(int fd, off_t bytes);
 ssize_t __real_pread(int fd, void *to, size_t bytes, off_t at);
 ssize_t __real_pwrite(int fd, const void *from, size_t bytes, off_t at);
+int __real_fstatfs(int fd, struct statfs *fs);
+int __real_open(const char *path, int flags, ...);
 
 int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
 			     struct donard_queue **queue);
@@ -55,6 +63,9 @@ int __wrap_donard_file_info(const struct donard_file *file, struct donard_file_i
 int __wrap_ftruncate(int fd, off_t bytes);
 ssize_t __wrap_pread(int fd, void *to, size_t bytes, off_t at);
 ssize_t __wrap_pwrite(int fd, const void *from, size_t bytes, off_t at);
+int __wrap_fstatfs(int fd, struct statfs *fs);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap___open_2(const char *path, int flags);
 
 int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
 			     struct donard_queue **queue)
@@ -111,6 +122,45 @@ ssize_t __wrap_pwrite(int fd, const void *from, size_t bytes, off_t at)
 	return __real_pwrite(fd, from, bytes, at);
 }
 
+int __wrap_fstatfs(int fd, struct statfs *fs)
+{
+	int rc = __real_fstatfs(fd, fs);
+
+	if (faults.fs_block)
+		fs->f_bsize = (long)faults.fs_block;
+	return rc;
+}
+
+/* As another user's file, of which the program was handed a descriptor. */
+static bool is_refused(const char *path, int flags)
+{
+	int error = flags & O_DIRECT ? faults.direct_errno : faults.plain_errno;
+
+	if (!error || strncmp(path, "/proc/self/fd/", 14))
+		return false;
+	errno = error;
+	return true;
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list more;
+
+	if (flags & O_CREAT) {
+		va_start(more, flags);
+		mode = va_arg(more, mode_t);
+		va_end(more);
+	}
+	return is_refused(path, flags) ? -1 : __real_open(path, flags, mode);
+}
+
+/* What open() is, where it is compiled with _FORTIFY_SOURCE. */
+int __wrap___open_2(const char *path, int flags)
+{
+	return is_refused(path, flags) ? -1 : __real_open(path, flags);
+}
+
 /* The request goes on, and its completion is not taken. */
 int __wrap_donard_queue_wait(struct donard_queue *queue, unsigned int least, int64_t timeout_ns,
 			     struct donard_completion *completions, unsigned int most)
@@ -127,6 +177,13 @@ int __wrap_donard_queue_wait(struct donard_queue *queue, unsigned int least, int
 				continue;
 			completions[i].result = faults.file_rc;
 			completions[i].error_code = "system";
+		}
+		if (rc > 0 && faults.gone_rc && faults.gone_after)
+			faults.gone_after--;
+		else if (rc > 0 && faults.gone_rc) {
+			completions[0].result = faults.gone_rc;
+			completions[0].error_code = "region-gone";
+			faults.gone_rc = 0;
 		}
 		return rc;
 	}
@@ -237,6 +294,96 @@ static void test_file_system_fails(void **state)
 	}
 	/* Whoever reads by a stream has no errno. */
 	assert_says(scene, "d/file: reading 4096 bytes at 0 failed in compatibility mode: Bad message");
+}
+
+static void read_unregistered(struct scene *scene, ssize_t expected)
+{
+	memset(scene->device, 0, 8192);
+	assert_int_equal(cuFileRead(scene->handle, scene->device, 8192, 4096, 0), expected);
+	if (expected > 0)
+		assert_memory_equal(scene->device, scene->data + 4096, 8192);
+}
+
+/* What the program has no part in is pinned anew, and tells no other failure than a first request would. */
+static void test_region_of_the_stage_is_removed(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	read_unregistered(scene, 8192);
+	assert_int_equal(gpu.pins, 1);
+	faults.gone_rc = -ENODEV;
+	read_unregistered(scene, 8192);
+	assert_int_equal(gpu.pins, 2);
+	memcpy(scene->device, scene->data + 5000, 3000);
+	memcpy(scene->data + 100, scene->data + 5000, 3000);
+	for (unsigned int requests = 0; requests < 2; requests++) {	/* the read of the block, the write */
+		faults.gone_after = requests;
+		faults.gone_rc = -ENODEV;
+		assert_int_equal(cuFileWrite(scene->handle, scene->device, 3000, 100, 0), 3000);
+		assert_int_equal(faults.gone_rc, 0);
+		assert_file(scene, BYTES);
+	}
+	assert_int_equal(gpu.pins, 4);
+	faults.gone_rc = gpu.pin_fails = -ENODEV;
+	read_unregistered(scene, -CUF_GPU_MEMORY_PINNING_FAILED);
+	gpu.pin_fails = 0;
+	faults.file_rc = -ENODEV;	/* the drive's */
+	read_unregistered(scene, -1);
+	assert_int_equal(errno, ENODEV);
+	faults.file_rc = 0;
+	read_unregistered(scene, 8192);
+}
+
+/* Where it may, what a second pin refuses goes through DRAM. */
+static void test_region_of_the_stage_stays_away(void **state)
+{
+	struct scene *scene = *state;
+
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	scene = scene_of(state);
+	read_unregistered(scene, 8192);
+	faults.gone_rc = gpu.pin_fails = -ENODEV;
+	read_unregistered(scene, 8192);
+	assert_int_equal(counted().compat_bytes, 8192);
+}
+
+static void *write_once(void *handle)
+{
+	static const uint8_t bytes[100];
+
+	return (void *)(intptr_t)cuFileWrite(handle, bytes, sizeof(bytes), 0, 0);
+}
+
+/* By another user's descriptor with O_DIRECT there is no way through the page cache. */
+static void test_file_that_cannot_be_opened_once_more(void **state)
+{
+	struct scene *scene = *state;
+	int fd = open(scene->path, O_WRONLY | O_DIRECT), plain = open(scene->path, O_WRONLY);
+	void *handle = NULL, *wrote;
+	pthread_t thread;
+
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	scene = scene_of(state);
+	faults.plain_errno = faults.direct_errno = EACCES;
+	assert_int_equal(register_fd(fd, &handle).code, CUF_PERMISSION_DENIED);
+	assert_says(scene, "d/file cannot be opened once more without O_DIRECT, which compatibility mode would need: Permission denied");
+	faults.plain_errno = ENOMEM;
+	assert_int_equal(register_fd(fd, &handle).code, CUF_GETNEWFD_FAILED);
+	faults.plain_errno = EACCES;
+	assert_int_equal(register_fd(plain, &handle).code, 0);
+	memcpy(scene->data + 1, scene->data + 5000, 100);
+	assert_int_equal(cuFileWrite(handle, scene->data + 5000, 100, 1, 0), 100);
+	assert_file(scene, BYTES);
+	cuFileHandleDeregister(handle);
+	faults.direct_errno = 0;
+	assert_int_equal(register_fd(fd, &handle).code, 0);
+	faults.open_rc = -EOPNOTSUPP;	/* what would fall back, in a thread without a queue */
+	pthread_create(&thread, NULL, write_once, handle);
+	pthread_join(thread, &wrote);
+	assert_int_equal((intptr_t)wrote, -CUF_IO_NOT_SUPPORTED);
+	assert_file(scene, BYTES);
+	close(fd);
+	close(plain);
 }
 
 /* The part with the end of the file was written, and another was not. */
@@ -503,33 +650,46 @@ static void test_two_handles(void **state)
 	close(fd);
 }
 
-/* The page cache would keep the old bytes of a block that is being written straight, and write the whole page. */
-static void test_page_of_both_ways(void **state)
+/* Two neighbours of so many bytes, one straight and one by the page cache. */
+static void write_both_ways(void **state, size_t bytes)
 {
 	struct scene *scene = *state;
 	uint8_t *aligned = aligned_alloc(4096, 4096);
 	struct pair pair;
 
-	fake_file(machine, "block/nvme7n1/queue/logical_block_size", "512");
 	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
 	scene = scene_of(state);
 	faults.foreign = scene->host;	/* what only compatibility mode writes */
 	begin_pair(&pair);
-	tell(&pair.writers[0], scene->handle, aligned, 512, 0);
-	tell(&pair.writers[1], scene->handle, scene->host, 512, 512);
+	tell(&pair.writers[0], scene->handle, aligned, bytes, 0);
+	tell(&pair.writers[1], scene->handle, scene->host, bytes, (off_t)bytes);
 	for (int i = 0; i < 40; i++) {
-		dnd_nonce(aligned, 512);
-		dnd_nonce(scene->host, 512);
-		memcpy(scene->data, aligned, 512);
-		memcpy(scene->data + 512, scene->host, 512);
+		dnd_nonce(aligned, bytes);
+		dnd_nonce(scene->host, bytes);
+		memcpy(scene->data, aligned, bytes);
+		memcpy(scene->data + bytes, scene->host, bytes);
 		write_both(&pair);
 		assert_file(scene, BYTES);
 	}
 	end_pair(&pair);
-	fake_file(machine, "block/nvme7n1/queue/logical_block_size", "4096");
-	assert_int_equal(counted().compat_bytes, 40 * 512);
+	assert_int_equal(counted().compat_bytes, 40 * bytes);
 	assert_int_equal(faults.met, 0);
 	free(aligned);
+}
+
+/* The page cache would keep the old bytes of a block that is being written straight, and write the whole page. */
+static void test_page_of_both_ways(void **state)
+{
+	fake_file(machine, "block/nvme7n1/queue/logical_block_size", "512");
+	write_both_ways(state, 512);
+	fake_file(machine, "block/nvme7n1/queue/logical_block_size", "4096");
+}
+
+/* Where they are larger than a page, it reads and writes back no less than one. */
+static void test_block_of_both_ways(void **state)
+{
+	faults.fs_block = 65536;
+	write_both_ways(state, 4096);
 }
 
 /* Who cuts the file to its bytes does not cut off what another thread wrote behind them. */
@@ -588,160 +748,6 @@ static void test_growth_beside_a_reader(void **state)
 	free(aligned);
 }
 
-/* ---- deregistering, while others read ---- */
-
-struct reader {
-	struct scene *scene;
-	void *other;		/* a handle that it reads by first, or NULL */
-	ssize_t got[2];
-	pthread_barrier_t at;
-	pthread_t thread;
-};
-
-/* The second read is not aligned, and waits at the gate of the GPU's copies. */
-static void *read_twice(void *data)
-{
-	struct reader *reader = data;
-	struct scene *scene = reader->scene;
-
-	if (reader->other)
-		reader->got[0] = cuFileRead(reader->other, scene->host, 4096, 0, 0);
-	reader->got[1] = cuFileRead(scene->handle, scene->device, 4096, 1, 0);
-	pthread_barrier_wait(&reader->at);
-	pthread_barrier_wait(&reader->at);
-	return NULL;
-}
-
-static void begin_reader(struct reader *reader)
-{
-	pthread_barrier_init(&reader->at, NULL, 2);
-	pthread_mutex_lock(&gpu.gate);
-	pthread_create(&reader->thread, NULL, read_twice, reader);
-	while (!__atomic_load_n(&gpu.copies, __ATOMIC_RELAXED))
-		sched_yield();
-}
-
-static void end_reader(struct reader *reader)
-{
-	pthread_barrier_wait(&reader->at);
-	pthread_join(reader->thread, NULL);
-	pthread_barrier_destroy(&reader->at);
-}
-
-/* Of one file and one buffer, while a thread that knows both reads another file. */
-static void test_deregister_waits_for_no_other(void **state)
-{
-	struct scene *scene = scene_of(state);
-	struct reader reader = { .scene = scene };
-	int before = fds_of_file(scene), fd = open(scene->path, O_RDONLY | O_DIRECT);
-
-	assert_int_equal(register_fd(fd, &reader.other).code, 0);
-	assert_int_equal(cuFileBufRegister(scene->host, BYTES, 0).code, 0);
-	begin_reader(&reader);
-	alarm(HANG_SECONDS);		/* a call that hangs is a failure, too */
-	cuFileHandleDeregister(reader.other);
-	assert_int_equal(cuFileBufDeregister(scene->host).code, 0);
-	alarm(0);
-	close(fd);
-	pthread_mutex_unlock(&gpu.gate);
-	pthread_barrier_wait(&reader.at);
-	assert_int_equal(fds_of_file(scene), before + 1);	/* the thread's, of the file that is registered */
-	end_reader(&reader);
-	assert_int_equal(reader.got[0], 4096);
-	assert_int_equal(reader.got[1], 4096);
-}
-
-/* A thread that takes away what the reader uses. */
-struct taker {
-	void (*take)(struct scene *scene);
-	struct scene *scene;
-	bool begun, ended;
-};
-
-static void take_file(struct scene *scene)
-{
-	cuFileHandleDeregister(scene->handle);
-}
-
-static void take_buffer(struct scene *scene)
-{
-	assert_int_equal(cuFileBufDeregister(scene->device).code, 0);
-}
-
-static void take_driver(struct scene *scene)
-{
-	(void)scene;
-	assert_int_equal(cuFileDriverClose_v2().code, 0);
-}
-
-static void *take_away(void *data)
-{
-	struct taker *taker = data;
-
-	__atomic_store_n(&taker->begun, true, __ATOMIC_RELEASE);
-	taker->take(taker->scene);
-	__atomic_store_n(&taker->ended, true, __ATOMIC_RELEASE);
-	return NULL;
-}
-
-static void check_waits(struct scene *scene, void (*take)(struct scene *scene))
-{
-	struct reader reader = { .scene = scene };
-	struct taker taker = { .take = take, .scene = scene };
-	pthread_t thread;
-
-	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
-	begin_reader(&reader);
-	pthread_create(&thread, NULL, take_away, &taker);
-	while (!__atomic_load_n(&taker.begun, __ATOMIC_ACQUIRE))
-		sched_yield();
-	usleep(50000);		/* for what must not happen */
-	assert_false(__atomic_load_n(&taker.ended, __ATOMIC_ACQUIRE));
-	pthread_mutex_unlock(&gpu.gate);
-	pthread_join(thread, NULL);
-	pthread_barrier_wait(&reader.at);
-	if (take != take_buffer)
-		assert_int_equal(fds_of_file(scene), 1);
-	end_reader(&reader);
-	assert_int_equal(reader.got[1], 4096);
-	assert_memory_equal(scene->device, scene->data + 1, 4096);
-}
-
-/* But for who reads that very file, or into that very buffer. */
-static void test_file_waits_for_reader(void **state)
-{
-	check_waits(scene_of(state), take_file);
-}
-
-static void test_buffer_waits_for_reader(void **state)
-{
-	check_waits(scene_of(state), take_buffer);
-}
-
-static void test_close_waits_for_reader(void **state)
-{
-	check_waits(scene_of(state), take_driver);
-}
-
-/* A thread that is canceled ends behind its request, and holds nobody up. */
-static void test_canceled_thread(void **state)
-{
-	struct scene *scene = scene_of(state);
-	struct reader reader = { .scene = scene };
-	void *ended;
-
-	begin_reader(&reader);
-	assert_int_equal(pthread_cancel(reader.thread), 0);
-	pthread_mutex_unlock(&gpu.gate);
-	pthread_barrier_wait(&reader.at);
-	pthread_barrier_wait(&reader.at);
-	assert_int_equal(pthread_join(reader.thread, &ended), 0);
-	assert_int_equal(reader.got[1], 4096);
-	alarm(HANG_SECONDS);
-	cuFileHandleDeregister(scene->handle);
-	alarm(0);
-}
-
 #define FAULT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, scene_teardown)
 
 int main(void)
@@ -751,6 +757,8 @@ int main(void)
 		FAULT_TEST(test_flush_fails),
 		FAULT_TEST(test_lost_request),
 		FAULT_TEST(test_file_system_fails), FAULT_TEST(test_failed_write_leaves_no_padding),
+		FAULT_TEST(test_region_of_the_stage_is_removed), FAULT_TEST(test_region_of_the_stage_stays_away),
+		FAULT_TEST(test_file_that_cannot_be_opened_once_more),
 		FAULT_TEST(test_blocks_larger_than_the_stage),
 		FAULT_TEST(test_bounced_meanwhile),
 		FAULT_TEST(test_without_io_uring), FAULT_TEST(test_without_threads),
@@ -758,14 +766,9 @@ int main(void)
 		FAULT_TEST(test_poll_mode),
 		FAULT_TEST(test_foreign_memory),
 		FAULT_TEST(test_two_handles),
-		FAULT_TEST(test_page_of_both_ways),
+		FAULT_TEST(test_page_of_both_ways), FAULT_TEST(test_block_of_both_ways),
 		FAULT_TEST(test_growth),
 		FAULT_TEST(test_growth_beside_a_reader),
-		FAULT_TEST(test_deregister_waits_for_no_other),
-		FAULT_TEST(test_file_waits_for_reader),
-		FAULT_TEST(test_buffer_waits_for_reader),
-		FAULT_TEST(test_close_waits_for_reader),
-		FAULT_TEST(test_canceled_thread),
 	};
 
 	return cmocka_run_group_tests_name("cufile_faults", tests, make_machine, remove_machine);
