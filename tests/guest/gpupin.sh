@@ -366,6 +366,11 @@ called_back_under_rdma() {
 	leaves_nothing gpurdma gpurxe0 called-back
 }
 
+exits_under_rdma() {
+	with_rxe
+	leaves_nothing gpurdma gpurxe0 exits
+}
+
 killed_under_rdma() {
 	local round writer
 	with_rxe
@@ -452,6 +457,7 @@ persistent_pins() {
 	t "page type stays while pinned" page_type_stays
 	! can fixed-buffers || t "a pin keeps the driver" pin_keeps_driver
 	t "freed under RDMA" freed_under_rdma
+	t "exits under RDMA" exits_under_rdma
 	t "killed under RDMA" killed_under_rdma
 	without_gpu
 }

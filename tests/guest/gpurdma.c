@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpurdma DEVICE freed|called-back|killed - RDMA writes into pinned GPU memory, from a queue pair to another one of the same
- * device, without a pause. "freed": meanwhile the process frees the memory, which stays for as long as it is registered,
- * and nothing of it is seen in memory that is allocated then. "called-back": the same of a driver that takes memory back by a
- * callback, inside of which the freeing waits until it is not registered any more. "killed": prints "ready" and goes on until it is killed.
+ * gpurdma DEVICE freed|called-back|exits|killed - RDMA writes into pinned GPU memory, from a queue pair to another one of
+ * the same device, without a pause. "freed": meanwhile the process frees the memory, which stays for as long as it is
+ * registered, and nothing of it is seen in memory that is allocated then. "called-back": the same of a driver that takes
+ * memory back by a callback, inside of which the freeing waits until it is not registered any more. "exits": the process
+ * ends and undoes nothing. "killed": prints "ready" and goes on until it is killed.
  *
  * LIBS: -libverbs -luring -pthread
  */
@@ -197,6 +198,14 @@ static void called_back(void)
 	CHECK(gpu_has(p.gpu, next, BYTES, ~PATTERN));
 }
 
+static void exits(void)
+{
+	struct pinned p = pinned_anew(BYTES);
+
+	begin_writes(&p);
+	_exit(0);
+}
+
 static void killed(void)
 {
 	struct pinned p = pinned_anew(BYTES);
@@ -212,12 +221,14 @@ int main(int argc, char **argv)
 {
 	region_path = getenv("REGION") ?: "/dev/p2pmem0";
 	if (argc != 3)
-		errx(2, "usage: gpurdma DEVICE freed|called-back|killed");
+		errx(2, "usage: gpurdma DEVICE freed|called-back|exits|killed");
 	open_device(argv[1]);
 	if (!strcmp(argv[2], "freed"))
 		freed();
 	else if (!strcmp(argv[2], "called-back"))
 		called_back();
+	else if (!strcmp(argv[2], "exits"))
+		exits();
 	else
 		killed();
 	return 0;
