@@ -406,6 +406,14 @@ static int act_pin_gpu(void)
 	return rc;
 }
 
+static void open_and_pin(void)
+{
+	open_with_gpu();
+	errno = -act_pin_gpu();
+	if (errno)
+		die("pin");
+}
+
 static void close_with_gpu(void)
 {
 	close_region();
@@ -615,6 +623,8 @@ static const struct scenario {
 	{ "import", open_and_export, act_import, undo_import, close_both, false, 0 },
 	{ "ring", open_with_ring, act_ring, reopen_ring, close_ring, false, ECANCELED },
 	{ "pin-gpu", open_with_gpu, act_pin_gpu, reopen_region, close_with_gpu, false, ENOSPC },
+	{ "export-pinned", open_and_pin, act_export, undo_other, close_with_gpu, false, 0 },
+	{ "remove-pinned", open_and_pin, act_remove, must_add, close_with_gpu, false, 0 },
 	{ "remove", nothing, act_remove, must_add, nothing, false, 0 },
 	{ "add", nothing, act_add, must_remove, nothing, true, EBUSY },
 	{ "add-raced", start_rival, act_add, must_remove, nothing, true, EBUSY },

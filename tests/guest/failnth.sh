@@ -97,18 +97,19 @@ pmem_fails() {
 	fails_each "$1" /dev/p2pmem2 "$LAB_BETA_BDF" "$NVME_PMR" 0 "$PMEM"
 }
 
-# gpu_region_fails OPERATION - of a GPU's aperture, in which nothing is pinned yet.
+# gpu_region_fails OPERATION - of a GPU's aperture, in which nothing is pinned but by the operation.
 gpu_region_fails() {
 	with_gpu
 	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF"
 	fails_each "$1" /dev/p2pmem0 "$LAB_GPU_BDF" "$GPU_NVIDIA"
+	within 10 nothing_is_pinned
 }
 
-# pin_fails PAGE-TYPE [ARGUMENT...] - of with_gpu.
-pin_fails() {
-	with_gpu "${@:2}"
-	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF" --page-type "$1"
-	fails_each pin-gpu /dev/p2pmem0
+# gpu_memory_fails OPERATION PAGE-TYPE [ARGUMENT...] - of with_gpu.
+gpu_memory_fails() {
+	with_gpu "${@:3}"
+	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF" --page-type "$2"
+	fails_each "$1" /dev/p2pmem0
 	within 10 nothing_is_pinned
 }
 
@@ -146,7 +147,10 @@ done
 t "add, opened too early" add_fails_in_a_race
 t "page type to-generic" changes_region to-generic /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
 LEFT_OUT=$LEFT_OUT_OF_P2PDMA t "page type to-p2pdma" changes_region to-p2pdma /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
-t "pin of GPU memory" pin_fails generic
-t "pin of GPU memory, driver without the persistent calls" pin_fails p2pdma --callback
+t "remove, GPU memory is pinned" gpu_region_fails remove-pinned
+t "pin of GPU memory" gpu_memory_fails pin-gpu generic
+t "pin of GPU memory, driver without the persistent calls" gpu_memory_fails pin-gpu p2pdma --callback
+t "export of GPU memory" gpu_memory_fails export-pinned generic
+t "export of GPU memory, driver without the persistent calls" gpu_memory_fails export-pinned p2pdma --callback
 # The last one: the filter stays. The kernel's own loading of a module has some hundred allocations.
 ONLY_BELOW=do_one_initcall t "load" load_fails
