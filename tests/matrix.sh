@@ -40,9 +40,9 @@ matrix_guests() {
 	matrix_rows guest | awk -v ring="$1" '$1 == ring { $1 = ""; print $0 }' | sed 's/^ //'
 }
 
-# matrix_suites - those of the guests, of all rings.
+# matrix_suites [RING] - those of the guests, of one ring if given.
 matrix_suites() {
-	matrix_rows guest | awk '{ for (i = 5; i <= NF; i++) if (!seen[$i]++) print $i }'
+	matrix_rows guest | awk -v ring="${1-}" 'ring == "" || $1 == ring { for (i = 5; i <= NF; i++) if (!seen[$i]++) print $i }'
 }
 
 # matrix_host [RING] - the suites that need no guest, of one ring if given.

@@ -35,6 +35,14 @@ since_read() {
 	for suites in "${!told[@]}"; do
 		printf 'check: %s: for%s\n' "$suites" "${told[$suites]}"
 	done | sort | cut -c1-400 >&2
+	tell_left
+}
+
+# tell_left - which of the suites this ring does not have.
+tell_left() {
+	local left
+	left=$(printf '%s\n' "${!SINCE[@]}" | grep -vxFf <(matrix_host "$OPT_RING"; matrix_suites "$OPT_RING"; echo verdict) | sort | xargs)
+	[[ -z $left ]] || printf 'check: not in the ring "%s", so not run: %s\n' "$OPT_RING" "$left" >&2
 }
 
 changed_files() {

@@ -303,6 +303,17 @@ calls_for() {
 	[[ $seen == "$1" ]]
 }
 
+what_a_ring_lacks_is_told() {
+	local OPT_RING=gate
+	# shellcheck disable=SC2034  # since.sh
+	local -A SINCE=([style]=1 [verdict]=1 [recipes]=1 [copy]=1 [failnth]=1)
+	diff <(tell_left 2>&1) - <<<'check: not in the ring "gate", so not run: failnth recipes' || return
+	OPT_RING=all
+	diff <(tell_left 2>&1) - <<<'check: not in the ring "all", so not run: failnth' || return
+	unset 'SINCE[failnth]'
+	diff <(tell_left 2>&1) /dev/null
+}
+
 # A change of a room is seen where another uses it. Of the library; what suites of the host show of a room, they show of it alone.
 rooms_share_a_guest_with_their_users() {
 	local room user shared bad=0
@@ -546,6 +557,7 @@ run_verdict() {
 	try "verdict: a script calls for its suite" calls_for copy tests/guest/copy.sh
 	try "verdict: a program calls for its users" calls_for pairs tests/guest/pairs_calls.h
 	try "verdict: a file without a row calls for all" calls_for "$(all_suites | xargs)" unheard/of.c
+	try "verdict: what the ring lacks is told" what_a_ring_lacks_is_told
 	try "verdict: a room shares a guest's suite with its users" rooms_share_a_guest_with_their_users
 	try "verdict: every file of a diff counts" in_a_repository every_file_of_a_diff_counts kernel/window.c kernel/pmem.c
 	try "verdict: a tree with a new file is not clean" in_a_repository a_tree_with_a_new_file_is_not_clean old.c
