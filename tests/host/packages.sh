@@ -46,22 +46,21 @@ libdir_is_where_programs_look() {
 		grep -x 'libdir=/opt/donard/lib64' "$dir"/opt/donard/lib64/pkgconfig/libdonard{,-meter}.pc
 }
 
-# told_of_unread VARIABLE... - what "make install" of those says of places where udev and systemd do not look.
+# told_of_unread EXPECTED VARIABLE... - what "make install" of those says of places where udev and systemd do not look.
 told_of_unread() {
-	make -n "BUILD=$BUILD" DESTDIR= "$@" install | grep -oE '(udev|systemd) does not look into|Give [^ ]*'
+	local said
+	said=$(make -n "BUILD=$BUILD" DESTDIR= "${@:2}" install) || return
+	diff <(grep -oE '(udev|systemd) does not look into|Give [^ ]*' <<<"$said" | xargs) <(echo "$1")
 }
 
 places_that_nobody_reads_are_told() {
 	local prefix rules=RULESDIR=/usr/local/lib/udev/rules.d units=UNITDIR=/usr/local/lib/systemd/system
-	diff <(told_of_unread PREFIX=/opt/donard) - <<<"udev does not look into
-Give $rules
-systemd does not look into
-Give $units" || return
-	diff <(told_of_unread PREFIX=/opt/donard UNITDIR=/lib/systemd/system/) - <<<"udev does not look into
-Give $rules" || return
-	diff <(told_of_unread PREFIX=/opt/donard "$rules" "$units") /dev/null || return
+	local udev="udev does not look into Give $rules" systemd="systemd does not look into Give $units"
+	told_of_unread "$udev $systemd" PREFIX=/opt/donard || return
+	told_of_unread "$udev" PREFIX=/opt/donard UNITDIR=/lib/systemd/system/ || return
+	told_of_unread '' PREFIX=/opt/donard "$rules" "$units" || return
 	for prefix in /usr /usr/local; do
-		diff <(told_of_unread "PREFIX=$prefix") /dev/null || return
+		told_of_unread '' "PREFIX=$prefix" || return
 	done
 }
 
