@@ -132,6 +132,56 @@ removed_while_mapped() {
 	kill -USR2 "$pid"
 }
 
+# in_pieces LIST - memory that is free in so many pieces each is allocated and given back, by "bench setup". Before that every
+# second granule is claimed, by a call each. It takes the place of the shell.
+in_pieces() {
+	exec donard-cli bench setup p2pmem0 --sizes 4K --live 0 --pieces "$1" --rounds 1 --json >"$WORK/setup" 2>"$WORK/said"
+}
+
+readonly MANY=1000000
+
+# By this guest's clock, so the bound is far from both: a thousand times the time if it is linear, a million times if it is not.
+a_million_pieces() {
+	local method times
+	added 4096
+	(in_pieces "1000,$MANY") || fail "bench setup: $(<"$WORK/said")"
+	for method in allocate free; do
+		times=$(jq --arg method "$method pieces" '[.samples[] | select(.method == $method).seconds] | .[1] / .[0] | floor' "$WORK/setup")
+		echo "$method: a million pieces take $times times as long as a thousand"
+		((times < 30000)) || fail "$method: expected less than 30000"
+	done
+	within 10 region_is_free p2pmem0
+}
+
+pieces_are_claimed() {
+	(($(attr p2pmem0 size) - $(attr p2pmem0 available) > MANY * 4096 / 4))
+}
+
+# with_pieces - while they are claimed; sets "claimer".
+with_pieces() {
+	added 4096
+	in_pieces "$MANY" &
+	claimer=$!
+	at_end "kill -KILL $claimer 2>/dev/null || true"
+	within 30 pieces_are_claimed
+}
+
+killed_among_pieces() {
+	local claimer
+	with_pieces
+	kill -KILL "$claimer"
+	within 10 region_is_free p2pmem0
+	(in_pieces 1000) || fail "bench setup: $(<"$WORK/said")"
+}
+
+removed_among_pieces() {
+	local claimer
+	with_pieces
+	donard-cli region remove p2pmem0
+	! wait "$claimer" || fail "all was claimed of a region that is gone"
+	matches "bench setup" 'No such device. The region is being removed' "$(<"$WORK/said")"
+}
+
 refusals() {
 	local add=(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2)
 	region_gone p2pmem0 || donard-cli region remove p2pmem0
@@ -159,6 +209,9 @@ if ! grep -qw pdpe1gb /proc/cpuinfo; then
 	return
 fi
 t "what struct pages cost" struct_pages_cost
+t "a million pieces" a_million_pieces
+t "killed among a million pieces" killed_among_pieces
+t "removed among a million pieces" removed_among_pieces
 for size in $((2 << 20)) $GIB; do
 	for test in owners zeros whole-zeros claims walks race others no-access children moving odd cuts; do
 		t "folios of $((size >> 20)) MiB: $test" of_bigbar "$size" "$test"
