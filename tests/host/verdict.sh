@@ -214,7 +214,7 @@ each_form_is_read() {
 # kept_again RING FRESH ONLY - what two runs say, of one guest, that is made of the same things each time.
 # shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
 kept_again() (
-	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE='' OPT_RING=$1 OPT_FRESH=$2 OPT_ONLY=$3
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE='' OPT_RING=$1 OPT_FRESH=$2 OPT_ONLY=$3 OPT_FAILED='' OPT_SEED=''
 	KEPT=$LOGS/kept
 	export DONARD_CACHE=$LOGS/cache
 	mkdir "$DONARD_CACHE"
