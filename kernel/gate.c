@@ -13,6 +13,7 @@
 #include <linux/pci.h>
 #include <linux/sched/mm.h>
 
+#include "answers.h"
 #include "gate.h"
 #include "guard.h"
 #include "importers.h"
@@ -165,7 +166,7 @@ int p2pmem_await_reset(struct p2pmem_region *r)
 /* Are the device's answers those of its memory?  Never sleeps. */
 bool p2pmem_answers(struct p2pmem_region *r)
 {
-	return pci_device_is_present(r->pdev) && !READ_ONCE(r->resetting);
+	return p2pmem_function_works(r->pdev) && !READ_ONCE(r->resetting);
 }
 
 /*

@@ -17,10 +17,12 @@
  * wait precedes the end of a P2PDMA pool that the region is a part of.
  *
  * A reset is found by a mark in the copy of the function's configuration space that the
- * PCI core keeps in struct pci_dev.  The core overwrites the copy before it resets a
- * function by any method, and before it suspends it.  So does the nvme driver in each
- * reset of the controller and recovery from an error.  The mark has the place of a
- * read-only register, so it does nothing if it is ever restored.
+ * PCI core keeps in struct pci_dev.  The core overwrites the copy before it suspends a
+ * function, and before it resets it by any method, except in the recovery from an error.
+ * So does the nvme driver at the end of each reset of the controller, and of such a
+ * recovery; until then its error_state or its command register tell (answers.c).  Of an
+ * error that the driver gets over without a reset nothing tells.  The mark has the place
+ * of a read-only register, so it does nothing if it is ever restored.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>

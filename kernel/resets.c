@@ -15,6 +15,7 @@
 #include <linux/pci.h>
 #include <linux/slab.h>
 
+#include "answers.h"
 #include "importers.h"
 #include "p2pmem.h"
 #include "registry.h"
@@ -36,22 +37,6 @@ struct function {
 	unsigned long heard;	/* jiffies of the last call; under the device lock */
 	struct delayed_work watch;
 };
-
-/* A reset clears BARs and command register: memory is enabled once they are restored. */
-static bool answers(struct pci_dev *pdev)
-{
-	u16 command;
-
-	if (!pci_device_is_present(pdev))
-		return false;
-	pci_read_config_word(pdev, PCI_COMMAND, &command);
-	return command & PCI_COMMAND_MEMORY;
-}
-
-static bool works(struct pci_dev *pdev)
-{
-	return READ_ONCE(pdev->error_state) == pci_channel_io_normal && answers(pdev);
-}
 
 static void close_region(struct p2pmem_region *r)
 {
@@ -98,7 +83,7 @@ static void settle(struct function *f)
 	device_lock_assert(&f->pdev->dev);
 	if (f->resetting || f->recovering)
 		return;
-	if (works(f->pdev)) {
+	if (p2pmem_function_works(f->pdev)) {
 		p2pmem_for_regions_of(f->pdev, open_region);
 	} else {
 		pci_err(f->pdev, "does not work after a reset or an error: its regions end; remove the function and rescan its bus to have it back\n");
@@ -174,7 +159,7 @@ bool p2pmem_resets_over(struct pci_dev *pdev)
 	struct function *f = pci_get_drvdata(pdev);
 
 	device_lock_assert(&pdev->dev);
-	return !f->recovering && works(pdev);
+	return !f->recovering && p2pmem_function_works(pdev);
 }
 
 static void reset_prepare(struct pci_dev *pdev)
@@ -191,7 +176,7 @@ static void reset_done(struct pci_dev *pdev)
 	struct function *f = pci_get_drvdata(pdev);
 
 	f->resetting = false;
-	if (answers(pdev))
+	if (p2pmem_function_answers(pdev))
 		pci_save_state(pdev);	/* before 7.x a restore uses up the saved state */
 	hear(f);
 	settle(f);
@@ -234,7 +219,7 @@ static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 {
 	hear(pci_get_drvdata(pdev));
 	pci_restore_state(pdev);
-	if (!answers(pdev))
+	if (!p2pmem_function_answers(pdev))
 		return PCI_ERS_RESULT_DISCONNECT;
 	pci_save_state(pdev);
 	return PCI_ERS_RESULT_RECOVERED;

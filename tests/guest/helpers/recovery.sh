@@ -128,6 +128,19 @@ recovered_without_reset() {
 	goes_on
 }
 
+drive_answers() {
+	dd if="$LAB_ALPHA" of=/dev/null bs=4096 count=1 iflag=direct status=none 2>/dev/null
+}
+
+# Of a drive nobody tells p2pmem: its bus is reset, and its vendor ID reads as before.
+drive_in_recovery() {
+	at_end "within 20 drive_answers"
+	at_end "rmmod recovery"
+	inrecovery.py p2pmem1 "$LAB_ALPHA_BDF"
+	within 20 recovery_is over
+	within 20 drive_answers
+}
+
 # --- the recovery fails ---
 
 # bring_back - the function, as an administrator does. The region has let go of the BAR: else it gets no address again.
@@ -223,5 +236,6 @@ recovery_tests() {
 	lt "failed recovery, no driver while quarantined" lost_function_gets_no_driver "frozen reset failed" fatal=Y
 	lt "failed recovery, fatal, of others" others_fail
 	lt "touched while nothing answers" touched_before_anybody_knows
+	lt "error recovery, fatal, of a drive" drive_in_recovery
 	! can suspend || lt "suspended" touched_in_recovery "prepare reset complete" sleep=Y
 }
