@@ -15,6 +15,7 @@
 #include "backing.h"
 #include "clients.h"
 #include "lines.h"
+#include "names.h"
 #include "p2pmem.h"
 #include "reason.h"
 #include "registry.h"
@@ -27,15 +28,6 @@
  */
 #define LOCK_TRIES	10
 #define LOCK_RETRY_MS	10
-/* The part of P2PMEM_REASON_BYTES that names of functions may take. */
-#define NAMES_BYTES	84
-
-struct names {
-	char text[NAMES_BYTES];
-	size_t used;
-	unsigned int count;
-	unsigned int left_out;
-};
 
 static int is_infiniband(struct device *dev, void *unused)
 {
@@ -106,25 +98,11 @@ static bool goes_astray(struct p2pmem_region *r, struct pci_dev *client, u32 typ
 	return astray;
 }
 
-static void add_name(struct names *names, struct pci_dev *pdev)
-{
-	const char *name = pci_name(pdev);
-	size_t room = sizeof(names->text) - names->used;
-
-	if (strlen(name) + sizeof(", ") > room) {
-		names->left_out++;
-		return;
-	}
-	names->used += scnprintf(names->text + names->used, room, "%s%s",
-				 names->count ? ", " : "", name);
-	names->count++;
-}
-
 /*
  * Names all clients, or, if @astray is a page type, those that pages of that type would
  * lead astray.  The caller holds the device lock of the region's function.
  */
-static void name_clients(struct p2pmem_region *r, u32 astray, struct names *names)
+static void name_clients(struct p2pmem_region *r, u32 astray, struct p2pmem_names *names)
 {
 	struct pci_dev *pdev = NULL;
 
@@ -133,11 +111,8 @@ static void name_clients(struct p2pmem_region *r, u32 astray, struct names *name
 	for_each_pci_dev(pdev)
 		if (is_client(pdev) && pci_device_is_present(pdev) &&
 		    (!astray || goes_astray(r, pdev, astray, r->pdev)))
-			add_name(names, pdev);
-	if (names->left_out)
-		snprintf(names->text + names->used,
-			 sizeof(names->text) - names->used, " and %u more",
-			 names->left_out);
+			p2pmem_names_add(names, pci_name(pdev));
+	p2pmem_names_end(names);
 }
 
 /*
@@ -160,7 +135,7 @@ size_t p2pmem_unrouted_text(struct p2pmem_region *r, char *buf, size_t bytes)
 
 static int choose_generic(struct p2pmem_region *r, struct p2pmem_region_add *req)
 {
-	struct names all;
+	struct p2pmem_names all;
 
 	name_clients(r, 0, &all);
 	req->page_type = P2PMEM_PAGES_GENERIC;
@@ -179,7 +154,7 @@ static int choose_generic(struct p2pmem_region *r, struct p2pmem_region_add *req
  */
 int p2pmem_default_page_type(struct p2pmem_region *r, struct p2pmem_region_add *req)
 {
-	struct names astray, worse;
+	struct p2pmem_names astray, worse;
 
 	name_clients(r, P2PMEM_PAGES_GENERIC, &astray);
 	if (!astray.count)
@@ -206,7 +181,7 @@ int p2pmem_default_page_type(struct p2pmem_region *r, struct p2pmem_region_add *
 void p2pmem_warn_unrouted(struct p2pmem_region *r, char *reason)
 {
 	u32 type = READ_ONCE(r->backing.type);
-	struct names astray;
+	struct p2pmem_names astray;
 
 	device_lock_assert(&r->pdev->dev);
 	if (!type)
