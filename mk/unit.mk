@@ -105,7 +105,7 @@ $(BUILD)/tests/unit/test_perftest: UNIT_LIBS := -ljson-c $(addprefix -Wl$(comma)
 
 DOCTOR_TESTS := $(addprefix $(BUILD)/tests/unit/,test_doctor test_prove_nic)
 $(addsuffix .o,$(DOCTOR_TESTS)): ALL_CFLAGS += -iquote tool
-$(DOCTOR_TESTS): $(addprefix $(BUILD)/cli/doctor/,check_direct_map.o check_nodes.o codes.o compare.o find.o kernel.o loopback.o pairs.o pci.o prove.o \
+$(DOCTOR_TESTS): $(addprefix $(BUILD)/cli/doctor/,check_clients.o check_direct_map.o check_nodes.o codes.o compare.o find.o kernel.o loopback.o pairs.o pci.o prove.o \
 	prove_nic.o route.o source.o trial.o) $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o) $(addprefix $(BUILD)/,words/words.o kernel/path.o)
 $(DOCTOR_TESTS): UNIT_LIBS := -ljson-c
 $(BUILD)/tests/unit/test_prove_nic: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,ibv_query_port \

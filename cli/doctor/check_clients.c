@@ -109,6 +109,31 @@ static void check_vmd(struct examination *x, const struct donard_client_info *cl
 		find(x, CODE_BEHIND_VMD, client->bdf, "%s (%s) is in a domain of its own", client->name, client->bdf);
 }
 
+/* "" where it cannot be read, as of machines that were captured without it. */
+static void read_state(const struct examination *x, const struct donard_client_info *drive, char state[32])
+{
+	source_text(&x->source, state, 32, "/sys/class/nvme/%s/state", drive->name);
+}
+
+bool is_drive_gone(const struct examination *x, const struct donard_client_info *client)
+{
+	char state[32];
+
+	if (client->type != DONARD_CLIENT_NVME)
+		return false;
+	read_state(x, client, state);
+	return !strcmp(state, "dead") || !strncmp(state, "deleting", strlen("deleting"));
+}
+
+static void check_state(struct examination *x, const struct donard_client_info *drive)
+{
+	char state[32];
+
+	read_state(x, drive, state);
+	if (state[0] && strcmp(state, "live"))
+		find(x, CODE_DRIVE_NOT_LIVE, drive->bdf, "the state of %s (%s) is '%s'", drive->name, drive->bdf, state);
+}
+
 void check_clients(struct examination *x)
 {
 	const struct donard_client_info *client;
@@ -120,8 +145,10 @@ void check_clients(struct examination *x)
 		check_vmd(x, client);
 		if (client->type == DONARD_CLIENT_RDMA)
 			check_rdma(x, client);
-		else if (client->type == DONARD_CLIENT_NVME)
+		if (client->type == DONARD_CLIENT_NVME) {
+			check_state(x, client);
 			check_multipath(x, client, i + 1);
+		}
 	}
 	source_each(&x->source, "/sys/class/infiniband", see_rdma, x);
 	if (!drives && !nics)

@@ -15,6 +15,8 @@ void check_direct_map(struct examination *x);
 /* Does this memory end behind the kernel's direct map, as far as the module says where that ends? */
 bool is_beyond_direct_map(const struct examination *x, const struct donard_candidate_info *candidate);
 void check_clients(struct examination *x);
+/* Will this drive never take requests again, as far as its controller's state says? */
+bool is_drive_gone(const struct examination *x, const struct donard_client_info *client);
 void check_raids(struct examination *x);
 /* Also appends each GPU, as JSON, to @models. */
 void check_gpus(struct examination *x, struct json_object *models);

@@ -235,6 +235,11 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"there is no NVMe drive on PCI Express",
 		"Only RDMA can be used. SATA and SAS drives, and NVMe over Fabrics, are out of the question.",
 		"docs/hardware.md" },
+	[CODE_DRIVE_NOT_LIVE] = { "drive-not-live", WARNING,
+		"the controller of a drive is dead, going, or not ready yet",
+		"Its requests fail, or wait. Of a drive that is dead or going no pair is counted.",
+		"dmesg says why. A reset ends by itself: run doctor again. A dead drive may come back after 'echo 1 | sudo tee "
+		"/sys/bus/pci/devices/BDF/remove' and 'echo 1 | sudo tee /sys/bus/pci/rescan', or after the power was off." },
 	[CODE_MULTIPATH] = { "multipath", NOTE,
 		"namespaces are reached through several controllers",
 		"A copy uses whichever path the kernel chooses, so each controller must have a route.",

@@ -156,7 +156,7 @@ static void add_pair(struct examination *x, struct pairs *pairs, const struct do
 	pair->client = client;
 	pair->memory = memory;
 	pair->function = pci_find(&x->pci, client->bdf);
-	if (!pair->function)
+	if (!pair->function || is_drive_gone(x, client))
 		return;
 	/* A GPU starts no DMA without a driver, and needs nobody to reach its own memory. */
 	if (client->type == DONARD_CLIENT_GPU &&

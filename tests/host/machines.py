@@ -12,7 +12,7 @@ A line each; what is in quotes may hold spaces:
     dir PATH
     pci BDF id=V:D class=C [below=BDF] [bus=pci0000:00] [port=root|up|down|end] [acs=CONTROL] [driver=D] [numa=N] [iommu=TYPE]
         [barN=SIZE@ADDRESS[,pref][,64]] [resizeN=SIZE] [link=SPEEDxWIDTH/SPEEDxWIDTH] [readable=64]
-    nvme NAME BDF "MODEL" SERIAL [cmb=LOCATION:SIZE] [NAMESPACE...]
+    nvme NAME BDF "MODEL" SERIAL [cmb=LOCATION:SIZE] [state=STATE] [NAMESPACE...]
     rdma NAME BDF TYPE STATE
 """
 import pathlib
@@ -139,9 +139,9 @@ class Machine:
             lines.append(f"0x{start:016x} 0x{start + size_of(size) - 1:016x} 0x{flags:016x}")
         self.file(f"{place}/resource", "\\n".join(lines))
 
-    def do_nvme(self, name, bdf, model, serial, *namespaces, cmb=None):
+    def do_nvme(self, name, bdf, model, serial, *namespaces, cmb=None, state="live"):
         place = f"{self.places[bdf]}/nvme/{name}"
-        for attribute, value in (("transport", "pcie"), ("address", bdf), ("state", "live"), ("model", model),
+        for attribute, value in (("transport", "pcie"), ("address", bdf), ("state", state), ("model", model),
                                  ("serial", serial)):
             self.file(f"{place}/{attribute}", value)
         if cmb:
