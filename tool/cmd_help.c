@@ -31,7 +31,11 @@ static int run_help(struct cli *cli)
 	return EXIT_DONE;
 }
 
-static const struct cli_option options[] = { { 0 } };
+/* Taken because --json may stand before every command. */
+static const struct cli_option options[] = {
+	{ "json", NULL, "print failures as JSON; help itself is text" },
+	{ 0 },
+};
 
 const struct cli_command cmd_help = {
 	.name = "help", .arguments = "[COMMAND]", .max_arguments = 2,

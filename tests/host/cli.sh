@@ -528,7 +528,9 @@ run_cli_contracts() {
 	try "cli: help of half a command and no other half" cli_exits 2 "'rdma frob' is no command" help rdma frob
 	try "cli: --json before the command" json_of 0 'it["version"]' --json version
 	try "cli: --json before a command of bench" json_of 2 'it["error"]["code"] == "usage"' --json bench frob
-	try "cli: --json where there is none" cli_exits 2 "--json is not an option of 'help'" --json help
+	try "cli: --json before help" helps '^Commands:' --json help
+	try "cli: --json before and behind --help" helps '^Usage: donard-cli copy' --json --help --json copy
+	try "cli: --json before help of no command" json_of 2 'it["error"]["code"] == "usage"' --json help frob
 	try "cli: -V" cli_exits 0 'donard-cli [0-9]' -V
 	try "cli: an option before the command" cli_exits 2 '--quiet stands before the command.*--json' --quiet list
 	try "cli: short options in one word" cli_exits 2 '-x is not an option of .list' list -xy
