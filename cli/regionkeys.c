@@ -20,9 +20,19 @@ static bool take_text(char *to, size_t to_bytes, const char *value, char *why, s
 	return false;
 }
 
+/* A # behind a blank is meant as a comment.  Passed over here, it would be told of as a device that is missing. */
+static bool take_identity(char *to, size_t to_bytes, const char *value, char *why, size_t why_bytes)
+{
+	if (!strstr(value, " #") && !strstr(value, "\t#"))
+		return take_text(to, to_bytes, value, why, why_bytes);
+	snprintf(why, why_bytes, "'%s' has a # behind a blank. A comment there begins with ';'; if the # belongs to the device, "
+		 "give its path instead", value);
+	return false;
+}
+
 static bool take_serial(struct region_section *section, const char *value, char *why, size_t bytes)
 {
-	return take_text(section->serial, sizeof(section->serial), value, why, bytes);
+	return take_identity(section->serial, sizeof(section->serial), value, why, bytes);
 }
 
 static bool take_path(struct region_section *section, const char *value, char *why, size_t bytes)
@@ -36,7 +46,7 @@ static bool take_path(struct region_section *section, const char *value, char *w
 
 static bool take_slot(struct region_section *section, const char *value, char *why, size_t bytes)
 {
-	return take_text(section->slot, sizeof(section->slot), value, why, bytes);
+	return take_identity(section->slot, sizeof(section->slot), value, why, bytes);
 }
 
 static bool digit(const char *value, char highest, char *why, size_t bytes)

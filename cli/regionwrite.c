@@ -33,8 +33,8 @@ static void choose_identity(const struct machine *machine,
 
 	section->function = -1;
 	snprintf(section->serial, sizeof(section->serial), "%s", candidate->serial);
-	/* Where a comment would begin, a number has no end. */
-	if (strchr(section->serial, ';'))
+	/* Where a comment would begin, or is thought to, a number has no end. */
+	if (strchr(section->serial, ';') || strstr(section->serial, " #") || strstr(section->serial, "\t#"))
 		section->serial[0] = '\0';
 	if (section->serial[0] && machine_find(machine, section, &found) == 1)
 		return;

@@ -110,8 +110,9 @@ static void defaults(void **state)
 	struct place *place = *state;
 	const struct region_section *s;
 
-	assert_int_equal(load(place, "[a]\t ; as it came\r\nserial=S1\nkind=nvme-cmb\n"), 0);
+	assert_int_equal(load(place, "[a]\t ; as it came\r\nserial=S#1\nkind=nvme-cmb\n"), 0);
 	s = regionconf_find(&place->config, "a");
+	assert_string_equal(s->serial, "S#1");
 	assert_int_equal(s->function, -1);
 	assert_int_equal(s->length_bytes, 0);
 	assert_int_equal(s->page_type, DONARD_PAGES_DEFAULT);
@@ -206,6 +207,8 @@ static void refusals(void **state)
 		{ "[a]\npinned-importers = maybe\n", 2, "Choose one of yes, no" },
 		{ "[a]\npath = 0000:03:00.0\n", 2, "'0000:03:00.0' is no path" },
 		{ "[a]\nserial =\n", 2, "there is no value" },
+		{ "[a]\nserial = S # of ours\n", 2, "serial: 'S # of ours' has a # behind a blank. A comment there begins with ';'" },
+		{ "[a]\nslot = 7\t# of ours\n", 2, "has a # behind a blank" },
 		{ "[a]\nkind = nvme-cmb\n", 1, "[a] does not name its device" },
 		{ "[a]\nserial = S\nslot = 1\nkind = nvme-cmb\n", 1, "[a] names its device in several ways" },
 		{ "[a]\nserial = S\n", 1, "[a] has no kind" },
