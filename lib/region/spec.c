@@ -106,7 +106,7 @@ int dnd_spec_check_path(struct donard_context *ctx, const struct dnd_spec *spec)
 	if (!stat(node, &st) && S_ISBLK(st.st_mode))
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: there is no such region. For the device write %s.",
 				spec->path, node);
-	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: there is no such region; they look like p2pmem0. "
+	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: there is no such region or GPU; they look like p2pmem0 and gpu:0. "
 			"A path has a slash: for a file of that name write ./%s.",
 			spec->path, spec->path);
 }

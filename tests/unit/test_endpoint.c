@@ -72,7 +72,7 @@ static void assert_path(struct fake *fake, const char *text)
 static void words_that_are_nearly_regions(void **state)
 {
 	static const char *const words[] = { "p2pmem", "p2pmemX", "p2pmem0x", "p2pmem00",
-					     "p2pmem0x+64M", "p2pmem.img", "pmem0", "image", "class", "." };
+					     "p2pmem0x+64M", "p2pmem.img", "gpu0", "GPU:0", "pmem0", "image", "class", "." };
 	struct fake *fake = *state;
 	struct dnd_spec spec;
 	char remedy[64];
@@ -81,7 +81,7 @@ static void words_that_are_nearly_regions(void **state)
 		assert_int_equal(dnd_spec_parse(fake->ctx, words[i], &spec), 0);
 		assert_int_equal(dnd_spec_check_path(fake->ctx, &spec), -EINVAL);
 		assert_string_equal(donard_error_code(fake->ctx), "bad-name");
-		assert_non_null(strstr(donard_error(fake->ctx), "no such region"));
+		assert_non_null(strstr(donard_error(fake->ctx), "no such region or GPU; they look like p2pmem0 and gpu:0."));
 		snprintf(remedy, sizeof(remedy), "write ./%s.", words[i]);
 		assert_non_null(strstr(donard_error(fake->ctx), remedy));
 	}
