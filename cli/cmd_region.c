@@ -128,6 +128,9 @@ static int run_add(struct cli *cli)
 	if (!regionkeys_take_bar(what.kind) && cli_given(cli, "bar"))
 		return cli_usage(cli, "--bar is only for pci-bar and gpu-nvidia: an NVMe controller names the BAR itself");
 	rc = cli_number(cli, "bar", &bar);
+	if (!rc && what.kind == DONARD_KIND_GPU_NVIDIA && cli_given(cli, "bar") && !bar)
+		return cli_usage(cli, "--bar 0 is where a GPU has its registers: leave --bar out, which takes the largest "
+				 "prefetchable BAR, or name another");
 	if (!rc)
 		rc = cli_size(cli, "offset", true, &what.offset_bytes);
 	if (!rc)

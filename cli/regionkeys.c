@@ -188,6 +188,14 @@ const struct region_key region_keys[] = {
 	{ "user", take_user }, { "group", take_group }, { "mode", take_mode }, { 0 },
 };
 
+bool regionkeys_given(const struct region_section *section, const char *name)
+{
+	for (unsigned int i = 0; region_keys[i].name; i++)
+		if (!strcmp(region_keys[i].name, name))
+			return section->given & 1U << i;
+	return false;
+}
+
 bool regionkeys_take_bar(enum donard_region_kind kind)
 {
 	return kind == DONARD_KIND_PCI_BAR || kind == DONARD_KIND_GPU_NVIDIA;
@@ -204,9 +212,12 @@ bool regionkeys_complete(const struct region_section *section, char *why, size_t
 	else if (!section->kind)
 		snprintf(why, why_bytes, "[%s] has no kind. Add 'kind = pci-bar', nvme-cmb, nvme-pmr or "
 			 "gpu-nvidia", section->name);
-	else if (!regionkeys_take_bar(section->kind) && section->bar)
+	else if (!regionkeys_take_bar(section->kind) && regionkeys_given(section, "bar"))
 		snprintf(why, why_bytes, "[%s] has a bar, which is only for pci-bar and gpu-nvidia: an NVMe "
 			 "controller names the BAR itself. Remove the line", section->name);
+	else if (section->kind == DONARD_KIND_GPU_NVIDIA && !section->bar && regionkeys_given(section, "bar"))
+		snprintf(why, why_bytes, "[%s] has bar 0, where a GPU has its registers. Remove the line, which takes the "
+			 "largest prefetchable BAR, or name another", section->name);
 	else
 		return true;
 	return false;

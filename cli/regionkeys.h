@@ -25,6 +25,9 @@ struct region_key {
 
 extern const struct region_key region_keys[];	/* ends with a NULL name */
 
+/* Does the section have that key? */
+bool regionkeys_given(const struct region_section *section, const char *name);
+
 /* Is it said which BAR such a region lies in?  An NVMe controller names the BAR itself. */
 bool regionkeys_take_bar(enum donard_region_kind kind);
 

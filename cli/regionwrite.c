@@ -222,7 +222,8 @@ static void put_section(FILE *file, const struct region_section *section)
 	if (section->function >= 0)
 		fprintf(file, "function = %d\n", section->function);
 	fprintf(file, "kind = %s\n", donard_region_kind_text(section->kind));
-	if (regionkeys_take_bar(section->kind))
+	/* Of a GPU, 0 stands for no line. */
+	if (section->kind == DONARD_KIND_PCI_BAR || section->bar)
 		fprintf(file, "bar = %u\n", section->bar);
 	put_size(file, "offset", section->offset_bytes);
 	put_size(file, "length", section->length_bytes);

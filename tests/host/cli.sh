@@ -548,6 +548,8 @@ run_cli_contracts() {
 		region add --kind pci-bar --device 0000:00:1e.7
 	try "cli: region add, no BAR, and the address as lspci prints it" cli_exits 2 'bar is missing, and 0000:00:1e.7 has no memory BAR' \
 		region add --kind pci-bar --device 00:1E.7
+	try "cli: region add, BAR 0 of a GPU" cli_exits 2 'bar 0 is where a GPU has its registers: leave --bar out' \
+		region add --kind gpu-nvidia --device 0000:00:1e.7 --bar 0
 	try "cli: region add, no BAR and no address" cli_exits 2 'device frob: not a PCI address; they look like' \
 		region add --kind pci-bar --device frob
 	try "cli: which options are missing" cli_exits 2 ': --kind and --device are missing' region add

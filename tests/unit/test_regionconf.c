@@ -213,6 +213,9 @@ static void refusals(void **state)
 		{ "[a]\nserial = S\nslot = 1\nkind = nvme-cmb\n", 1, "[a] names its device in several ways" },
 		{ "[a]\nserial = S\n", 1, "[a] has no kind" },
 		{ "[a]\nserial = S\nkind = nvme-pmr\nbar = 4\n", 1, "a bar, which is only for pci-bar" },
+		{ "[a]\nserial = S\nkind = nvme-pmr\nbar = 0\n", 1, "a bar, which is only for pci-bar" },
+		{ "[a]\nserial = S\nkind = gpu-nvidia\nbar = 0\n", 1,
+		  "[a] has bar 0, where a GPU has its registers. Remove the line" },
 		{ "[a]\nserial = S\nserial = T\n", 3, "'serial' is given twice" },
 		{ "[a]\nserial = S\n  T\nkind = nvme-cmb\n", 3, "begin no line with a blank" },
 		{ "[a]\nserial = S\nkind = nvme-cmb\n\n[a]\nserial = T\nkind = nvme-cmb\n", 5,
@@ -275,6 +278,12 @@ static void there_and_back(void **state)
 	assert_true(regionwrite_equal(&section, read));
 	assert_string_equal(read->path, section.path);
 	assert_int_equal(read->function, 1);
+	/* A GPU's largest BAR has no number here, and 0 would be refused. */
+	section.kind = DONARD_KIND_GPU_NVIDIA;
+	section.bar = 0;
+	assert_int_equal(regionwrite_file(&section, place->dir, path, sizeof(path), why), 0);
+	regionconf_free(&place->config);
+	assert_int_equal(regionconf_load(&place->config, place->dir), 0);
 	/* A second section: somebody edited it. */
 	put(place, "regions.d/own.conf", "[own]\nserial = S\nkind = nvme-cmb\n");
 	snprintf(path, sizeof(path), "%s/regions.d/own.conf", place->dir);
