@@ -87,7 +87,7 @@ void p2pmem_gpu_explain_foreign(struct p2pmem_region *r, phys_addr_t phys, char 
 	struct pci_dev *owner = function_at(phys);
 
 	if (owner == r->pdev)
-		p2pmem_reason(reason, "the driver put the memory at %pa, a part of the BAR of %s that %s leaves out: add the region without offset and length",
+		p2pmem_reason(reason, "the driver put the memory at %pa, a part of the BAR of %s that %s leaves out: add the region without bar, offset and length",
 			      &phys, pci_name(owner), dev_name(&r->dev));
 	else if (owner)
 		p2pmem_reason(reason, "the memory lies on %s, but %s is memory of %s: pin it through a region of that GPU",

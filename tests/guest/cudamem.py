@@ -372,7 +372,7 @@ def no_region():
 
 
 def outside():
-    refused(alloc(start_cuda(), PAGE), PAGE, -18, "outside-region", "add the region without offset and length")
+    refused(alloc(start_cuda(), PAGE), PAGE, -18, "outside-region", "add the region without bar, offset and length")
 
 
 def no_cuda():
