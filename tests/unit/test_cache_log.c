@@ -267,12 +267,14 @@ static void one_group(struct world *world)
 
 /* ---- destage ---- */
 
+/* A block whose words differ was torn: nobody issued what this returns for it. */
 static uint64_t newest(const struct world *world, uint64_t data_at)
 {
+	const uint8_t *block = world->nvram + data_at;
 	uint64_t contents;
 
-	memcpy(&contents, world->nvram + data_at, WORD);
-	return contents;
+	memcpy(&contents, block, WORD);
+	return memcmp(block, block + WORD, BLOCK - WORD) ? UINT64_MAX : contents;
 }
 
 /* A trim is advice: the drive forgets the blocks, or keeps them. */

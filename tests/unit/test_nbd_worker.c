@@ -221,16 +221,21 @@ static void one_after_the_other(void **state)
 {
 	struct nbd_worker *worker = start();
 	struct nbd_failure failure;
-	uint8_t data[1024], back[1024];
+	uint8_t data[1024], back[1024], around[3 * 1024], left[3 * 1024];
 
 	(void)state;
 	memset(data, 'a', sizeof(data));
+	memset(around, 'b', sizeof(around));
 	assert_int_equal(nbd_worker_info(worker)->drive_bytes, DRIVE_BYTES);
 	assert_int_equal(nbd_worker_do(worker, NBD_WRITE, 4096, data, sizeof(data), &failure), 0);
 	assert_int_equal(nbd_worker_do(worker, NBD_FLUSH, 0, NULL, 0, &failure), 0);
 	assert_int_equal(nbd_worker_do(worker, NBD_READ, 4096, back, sizeof(back), &failure), 0);
 	assert_memory_equal(back, data, sizeof(data));
+	assert_int_equal(nbd_worker_do(worker, NBD_WRITE, 4096 - 1024, around, sizeof(around), &failure), 0);
 	assert_int_equal(nbd_worker_do(worker, NBD_TRIM, 4096, NULL, sizeof(data), &failure), 0);
+	assert_int_equal(nbd_worker_do(worker, NBD_READ, 4096 - 1024, left, sizeof(left), &failure), 0);
+	memset(around + 1024, 0, sizeof(data));		/* and neither neighbour */
+	assert_memory_equal(left, around, sizeof(around));
 	assert_int_equal(fake.flushes, 1);
 	assert_int_equal(fake.trims, 1);
 	nbd_worker_stop(worker);
