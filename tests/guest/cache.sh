@@ -120,6 +120,9 @@ trims() {
 	says 'acknowledged 4096' write 4096 4096 2
 	says 'done' destage
 	equal "trims" 1 "$(of trims)"
+	# What was trimmed is not written back.
+	on_drive 'differs at 0' 0 4096 1
+	on_drive 'differs at 8192' 8192 57344 1
 	on_drive 'equal 4096' 4096 4096 2
 	on_drive 'equal 65536' 65536 65536 1
 }

@@ -198,6 +198,7 @@ sparse_files() {
 	seen_dma
 	exactly "bytes that a drive moved of a hole" 0 "$(dma read gpu)"
 	result_is "$BYTES" switch 0
+	same_bytes "what the region has of a hole" "$(backing gpu)" /mnt/fs/empty "$BYTES"
 }
 
 # The last bytes are written alone, and not merged with what another program may write beside them.

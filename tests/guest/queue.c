@@ -492,8 +492,6 @@ static void until_the_end(void)
 				if (got[i].result < 0 && !*said)
 					snprintf(said, sizeof(said), "%s", got[i].error_code);
 		}
-		if (donard_memory_state(memory) != DONARD_STATE_READY && !*said)
-			snprintf(said, sizeof(said), "region-gone");
 	}
 	puts(said);
 }
