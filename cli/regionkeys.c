@@ -20,10 +20,15 @@ static bool take_text(char *to, size_t to_bytes, const char *value, char *why, s
 	return false;
 }
 
-/* A # behind a blank is meant as a comment.  Passed over here, it would be told of as a device that is missing. */
+bool regionkeys_is_commented(const char *value)
+{
+	return strstr(value, " #") || strstr(value, "\t#");
+}
+
+/* With the comment no device would be found, and the section be told of as one whose device is missing. */
 static bool take_identity(char *to, size_t to_bytes, const char *value, char *why, size_t why_bytes)
 {
-	if (!strstr(value, " #") && !strstr(value, "\t#"))
+	if (!regionkeys_is_commented(value))
 		return take_text(to, to_bytes, value, why, why_bytes);
 	snprintf(why, why_bytes, "'%s' has a # behind a blank. A comment there begins with ';'; if the # belongs to the device, "
 		 "give its path instead", value);

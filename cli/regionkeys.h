@@ -25,6 +25,9 @@ struct region_key {
 
 extern const struct region_key region_keys[];	/* ends with a NULL name */
 
+/* Does a # stand behind a blank?  No comment begins there, but people mean one. */
+bool regionkeys_is_commented(const char *value);
+
 /* Does the section have that key? */
 bool regionkeys_given(const struct region_section *section, const char *name);
 

@@ -34,7 +34,7 @@ static void choose_identity(const struct machine *machine,
 	section->function = -1;
 	snprintf(section->serial, sizeof(section->serial), "%s", candidate->serial);
 	/* Where a comment would begin, or is thought to, a number has no end. */
-	if (strchr(section->serial, ';') || strstr(section->serial, " #") || strstr(section->serial, "\t#"))
+	if (strchr(section->serial, ';') || regionkeys_is_commented(section->serial))
 		section->serial[0] = '\0';
 	if (section->serial[0] && machine_find(machine, section, &found) == 1)
 		return;
