@@ -38,6 +38,7 @@ void cuf_file_free(struct cuf_file *file)
 		return;
 	close_fd(file->direct_fd);
 	close_fd(file->plain_fd);
+	close_fd(file->claim_fd);
 	cuf_inode_put(file->lock);
 	free(file);
 }
@@ -231,8 +232,11 @@ static int try_direct(struct donard_context *ctx, struct cuf_file *file, int fd)
 		return rc == -EINVAL ? -EOPNOTSUPP : rc;
 	/* Before it is looked at.  The engines' own claims end with their threads. */
 	if (!file->is_regular && file->writable)
-		cuf_inode_claim(file->lock, fd);
-	rc = ask_donard(ctx, file);
+		rc = cuf_inode_claim(file->lock, fd, &file->claim_fd);
+	if (rc)
+		cuf_log(CUF_LOG_ERROR, "%s cannot be claimed: %s", file->name, strerror(-rc));
+	else
+		rc = ask_donard(ctx, file);
 	return rc && lacks_descriptors(fd) ? -EMFILE : rc;
 }
 
@@ -337,7 +341,7 @@ int cuf_file_register(int fd, uint64_t *handle)
 	if (!file)
 		return CUF_INTERNAL_ERROR;
 	file->program_fd = fd;
-	file->direct_fd = file->plain_fd = -1;
+	file->direct_fd = file->plain_fd = file->claim_fd = -1;
 	rc = add(cuf_home_lock(), file, fd);
 	*handle = file->handle;
 	cuf_home_unlock();

@@ -19,6 +19,7 @@ struct cuf_file {
 	int program_fd;		/* the descriptor that the program registered, which is not ours */
 	int direct_fd;		/* ours, with O_DIRECT; -1 if there is only compatibility mode */
 	int plain_fd;		/* ours, without O_DIRECT; -errno: why there is none, and no compatibility mode */
+	int claim_fd;		/* the program's own claim of a drive, if it has one: see cuf_inode_claim(); else -1 */
 	uint64_t device, inode;
 	bool readable, writable;
 	bool is_regular;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See inodes.h. */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,19 +10,13 @@
 #include "cufile/inodes.h"
 #include "cufile/locks.h"
 
-/* An open file of a drive, which may have it with O_EXCL: only the kernel knows of a program's. */
-struct claim {
-	struct claim *next;
-	int fd;
-};
-
 struct cuf_inode {
 	struct cuf_inode *next, **link;
 	uint64_t device, inode;
 	uint64_t unit;			/* of the page cache */
 	unsigned int users;
-	struct claim *claims;		/* the newest first: one of our own, and the program's from before it */
-	bool has_claim;			/* the first is our own */
+	int claim_fd;			/* has the drive open, with O_EXCL if is_claimed; -1: nobody asked for a claim */
+	bool is_claimed;
 	pthread_mutex_t lock;		/* of what follows */
 	pthread_cond_t unlocked;	/* signalled when a range is unlocked */
 	struct cuf_range *ranges;	/* held or waited for; the newest first, so that nobody waits for whoever comes later */
@@ -52,6 +47,7 @@ static struct cuf_inode *add(uint64_t device, uint64_t number, uint64_t unit)
 	inode->device = device;
 	inode->inode = number;
 	inode->unit = unit;
+	inode->claim_fd = -1;
 	begin(inode);
 	inode->next = inodes;
 	inode->link = &inodes;
@@ -77,55 +73,55 @@ struct cuf_inode *cuf_inode_get(uint64_t device, uint64_t number, uint64_t unit)
 	return inode;
 }
 
-/* Takes over @fd, which may be -1.  Returns whether it is kept. */
-static bool keep(struct cuf_inode *inode, int fd)
+static void close_claim(struct cuf_inode *inode)
 {
-	struct claim *claim = fd >= 0 ? malloc(sizeof(*claim)) : NULL;
-
-	if (claim) {
-		*claim = (struct claim){ .next = inode->claims, .fd = fd };
-		inode->claims = claim;
-	} else if (fd >= 0) {
-		close(fd);
-	}
-	return claim;
-}
-
-static void let_go(struct cuf_inode *inode)
-{
-	struct claim *claim;
-
-	while ((claim = inode->claims)) {
-		inode->claims = claim->next;
-		close(claim->fd);
-		free(claim);
-	}
+	if (inode->claim_fd >= 0)
+		close(inode->claim_fd);
 }
 
 static void try_claim(struct cuf_inode *inode, int fd)
 {
 	char path[64];
+	int claim_fd;
 
+	if (inode->is_claimed)
+		return;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (!inode->has_claim)
-		inode->has_claim = keep(inode, open(path, O_RDONLY | O_EXCL | O_CLOEXEC));
+	claim_fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+	if (claim_fd < 0)
+		return;
+	close_claim(inode);
+	inode->claim_fd = claim_fd;
+	inode->is_claimed = true;
 }
 
-void cuf_inode_claim(struct cuf_inode *inode, int fd)
+/* Returns 0 or -errno. */
+static int duplicate(int fd, int *into)
 {
+	*into = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return *into < 0 ? -errno : 0;
+}
+
+int cuf_inode_claim(struct cuf_inode *inode, int fd, int *program_fd)
+{
+	int rc = 0;
+
+	*program_fd = -1;
 	cuf_lock(CUF_LOCK_INODES);
 	try_claim(inode, fd);
-	if (!inode->has_claim)
-		keep(inode, fcntl(fd, F_DUPFD_CLOEXEC, 0));
+	if (!inode->is_claimed)
+		rc = duplicate(fd, program_fd);
+	if (!rc && inode->claim_fd < 0)
+		rc = duplicate(fd, &inode->claim_fd);
 	cuf_unlock(CUF_LOCK_INODES);
+	return rc;
 }
 
-/* A drive could not be claimed while one of its partitions was, and a partition could not while the drive was. */
 static void try_claims_again(void)
 {
 	for (struct cuf_inode *inode = inodes; inode; inode = inode->next)
-		if (inode->claims)
-			try_claim(inode, inode->claims->fd);
+		if (inode->claim_fd >= 0)
+			try_claim(inode, inode->claim_fd);
 }
 
 void cuf_inode_put(struct cuf_inode *inode)
@@ -139,10 +135,10 @@ void cuf_inode_put(struct cuf_inode *inode)
 			inode->next->link = inode->link;
 		pthread_cond_destroy(&inode->unlocked);
 		pthread_mutex_destroy(&inode->lock);
-		let_go(inode);
+		close_claim(inode);
 		free(inode);
-		try_claims_again();
 	}
+	try_claims_again();
 	cuf_unlock(CUF_LOCK_INODES);
 }
 

@@ -21,11 +21,15 @@ struct cuf_inode;
 struct cuf_inode *cuf_inode_get(uint64_t device, uint64_t inode, uint64_t unit);
 void cuf_inode_put(struct cuf_inode *inode);
 /*
- * Keeps the drive that @fd has open from being mounted, until all callers have put the lock.  If somebody has it already, that
- * may be the program by the O_EXCL of @fd, so its open file is kept.  The next call tries again, and so does each put of the
- * last of another drive or partition.
+ * Keeps the drive that @fd has open from being mounted, until all callers have put the lock.  Returns 0, or -errno: no
+ * descriptor is left.
+ *
+ * If somebody has the drive with O_EXCL already, only the kernel knows whether that is the program by @fd.  So *program_fd is
+ * then a duplicate of it, which the caller closes before it puts the lock; else it is -1.  The next call tries to claim the
+ * drive again, and so does each put, even of another drive: a drive and its partitions exclude each other.  The drive may be
+ * mounted before that if the program deregisters its descriptor with O_EXCL, closes it afterwards, and keeps another.
  */
-void cuf_inode_claim(struct cuf_inode *inode, int fd);
+int cuf_inode_claim(struct cuf_inode *inode, int fd, int *program_fd);
 
 /*
  * A range of a file, from @start up to, not including, @end.  UINT64_MAX as @end means to the end of the file, however long

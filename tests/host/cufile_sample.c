@@ -569,23 +569,64 @@ static int may_be_mounted(const char *path)
 	return fd >= 0;
 }
 
-/* The program's own O_EXCL lasts as long as any registration of the drive. */
+/* The program has the file open no more.  The number remains in use, because a registered one cannot be registered again. */
+static CUfileHandle_t register_and_leave(int fd)
+{
+	CUfileDescr_t descriptor = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD, .handle.fd = fd };
+	CUfileHandle_t handle = NULL;
+	int null = open("/dev/null", O_RDONLY);
+
+	CHECK(fd >= 0, 1);
+	CHECK(cuFileHandleRegister(&handle, &descriptor).err, CU_FILE_SUCCESS);
+	dup2(null, fd);
+	close(null);
+	return handle;
+}
+
+static void come_and_go(const char *path)
+{
+	CUfileDescr_t descriptor = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD, .handle.fd = open(path, O_RDWR | O_DIRECT) };
+	CUfileHandle_t handle = NULL;
+
+	CHECK(cuFileHandleRegister(&handle, &descriptor).err, CU_FILE_SUCCESS);
+	cuFileHandleDeregister(handle);
+	close(descriptor.handle.fd);
+}
+
+/* The number that the next descriptor gets: it grows with each that is left open. */
+static int next_descriptor(void)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	close(fd);
+	return fd;
+}
+
+/*
+ * The program's own O_EXCL lasts as long as any registration of the drive, whichever is the first, and whichever ends first.
+ * Nothing stays open of the others that come and go meanwhile.
+ */
 static void claimed_by_program(const char *path)
 {
-	int fds[2] = { open(path, O_RDWR | O_DIRECT | O_EXCL), open(path, O_RDWR | O_DIRECT) };
-	CUfileHandle_t handles[2] = { NULL, NULL };
+	for (int way = 0; way < 4; way++) {
+		int fds[2] = { open(path, O_RDWR | O_DIRECT | O_EXCL), open(path, O_RDWR | O_DIRECT) };
+		int first = way % 2, ends_first = way / 2, next;
+		CUfileHandle_t handles[2];
 
-	for (int i = 0; i < 2; i++) {
-		CUfileDescr_t descriptor = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD, .handle.fd = fds[i] };
-
-		CHECK(fds[i] >= 0, 1);
-		CHECK(cuFileHandleRegister(&handles[i], &descriptor).err, CU_FILE_SUCCESS);
-		close(fds[i]);
+		handles[first] = register_and_leave(fds[first]);
+		handles[!first] = register_and_leave(fds[!first]);
+		next = next_descriptor();
+		for (int i = 0; i < 3; i++)
+			come_and_go(path);
+		CHECK(next_descriptor(), next);
+		CHECK(may_be_mounted(path), 0);
+		cuFileHandleDeregister(handles[ends_first]);
+		CHECK(may_be_mounted(path), 0);
+		cuFileHandleDeregister(handles[!ends_first]);
+		CHECK(may_be_mounted(path), 1);
+		close(fds[0]);
+		close(fds[1]);
 	}
-	cuFileHandleDeregister(handles[0]);
-	CHECK(may_be_mounted(path), 0);
-	cuFileHandleDeregister(handles[1]);
-	CHECK(may_be_mounted(path), 1);
 	CHECK(cuFileDriverClose().err, CU_FILE_SUCCESS);
 }
 
