@@ -33,10 +33,14 @@ void cuf_count_bytes(bool writes, enum cuf_way way, uint64_t bytes)
 		add(way == CUF_WAY_STAGED ? &counts.staged_bytes : &counts.compat_bytes, bytes);
 }
 
-void cuf_count_take(uint64_t bytes[CUF_WAYS])
+void cuf_count_forget(void)
 {
-	memcpy(bytes, of_thread, sizeof(of_thread));
 	memset(of_thread, 0, sizeof(of_thread));
+}
+
+const uint64_t *cuf_counts_of_thread(void)
+{
+	return of_thread;
 }
 
 static struct donard_cufile_counts read_all(void)

@@ -16,8 +16,9 @@ enum cuf_way {
 
 void cuf_count_request(bool writes, bool failed);
 void cuf_count_bytes(bool writes, enum cuf_way way, uint64_t bytes);
-/* How much this thread moved by each way since its last call of this; each request calls it at its end. */
-void cuf_count_take(uint64_t bytes[CUF_WAYS]);
+/* CUF_WAYS numbers: how much this thread moved by each way since it last called cuf_count_forget(). */
+const uint64_t *cuf_counts_of_thread(void);
+void cuf_count_forget(void);
 /* Writes a line to the log, and sets all counts to 0. */
 void cuf_counts_end(void);
 

@@ -176,6 +176,7 @@ void cuf_inode_unlock(struct cuf_inode *inode, struct cuf_range *range)
 	*range->link = range->next;
 	if (range->next)
 		range->next->link = range->link;
-	pthread_cond_broadcast(&inode->unlocked);
+	if (inode->ranges)
+		pthread_cond_broadcast(&inode->unlocked);
 	pthread_mutex_unlock(&inode->lock);
 }

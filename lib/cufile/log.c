@@ -83,12 +83,17 @@ static void write_line(enum cuf_level level, const char *text)
 		return;
 }
 
+bool cuf_log_has(enum cuf_level level)
+{
+	return level <= __atomic_load_n(&most, __ATOMIC_RELAXED);
+}
+
 void cuf_log(enum cuf_level level, const char *format, ...)
 {
 	char text[2048], line[2048];
 	va_list args;
 
-	if (level > __atomic_load_n(&most, __ATOMIC_RELAXED))
+	if (!cuf_log_has(level))
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);

@@ -7,6 +7,8 @@
 #ifndef CUF_LOG_H
 #define CUF_LOG_H
 
+#include <stdbool.h>
+
 /* In cuFile's order: each level includes all before it. */
 enum cuf_level {
 	CUF_LOG_NOTICE,
@@ -21,6 +23,8 @@ enum cuf_level {
 int cuf_log_level_of(const char *word);
 /* @file is the log if it is not ""; else the log is in @folder, or in the working folder if that is "". */
 void cuf_log_set(enum cuf_level level, const char *file, const char *folder);
+/* Is a line of this level written?  For what costs more than the line. */
+bool cuf_log_has(enum cuf_level level);
 void cuf_log(enum cuf_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cuf_log_close(void);
 

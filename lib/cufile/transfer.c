@@ -168,12 +168,11 @@ static ssize_t run(struct cuf_engine *engine, const struct cuf_transfer *transfe
 	return done || rc >= 0 ? (ssize_t)done : rc;
 }
 
-/* Logs a line for each request whose handle is registered.  @asked: how many bytes it asked for. */
+/* Logs a line for a request whose handle is registered.  @asked: how many bytes it asked for. */
 static void tell_ways(const struct cuf_transfer *transfer, const struct cuf_use *use, uint64_t asked, ssize_t result)
 {
-	uint64_t bytes[CUF_WAYS];
+	const uint64_t *bytes = cuf_counts_of_thread();
 
-	cuf_count_take(bytes);
 	cuf_log(CUF_LOG_TRACE, "%s: %s %lld of %llu bytes at %lld: %llu straight, %llu staged, %llu in compatibility mode%s",
 		use->file->name, transfer->writes ? "wrote" : "read", result < 0 ? 0LL : (long long)result,
 		(unsigned long long)asked, (long long)transfer->file_offset,
@@ -233,6 +232,7 @@ static ssize_t begin_on(struct cuf_engine *engine, struct cuf_transfer *transfer
 
 static ssize_t begin(struct cuf_engine *engine, struct cuf_transfer *transfer)
 {
+	const bool is_told = cuf_log_has(CUF_LOG_TRACE);
 	uint64_t asked = transfer->bytes;
 	struct cuf_place *place = NULL;
 	struct cuf_use *use;
@@ -242,8 +242,11 @@ static ssize_t begin(struct cuf_engine *engine, struct cuf_transfer *transfer)
 	use = find(engine, transfer, &place, &code);
 	if (!use)
 		return -code;
+	if (is_told)
+		cuf_count_forget();
 	result = begin_on(engine, transfer, use, place, code);
-	tell_ways(transfer, use, asked, result);
+	if (is_told)
+		tell_ways(transfer, use, asked, result);
 	return result;
 }
 
