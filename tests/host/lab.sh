@@ -145,6 +145,23 @@ stalled_boot_runs_again() {
 	((status == 125)) && (($(wc -l <"$dir/boots") == 3)) && in_lab "$dir" "emulators_fault 125 '$dir/said'"
 }
 
+# lost_timer_boots_again - what the lost boot's kernel said is not the next one's, however late the emulator empties the log.
+lost_timer_boots_again() {
+	local dir status=0
+	dir=$(mktemp -d "$LOGS/left.XXXXXX")
+	touch "$dir"/{console.log,verdict}
+	# shellcheck disable=SC2016  # expanded in the lab's shell, and in the emulator's
+	in_lab "$dir" 'EMULATOR=(sh -c "sleep 0.1; : >console.log; echo >>boots
+			[ \"\$(wc -l <boots)\" = 2 ] || { echo \"\$0\" >console.log; exec sleep 60; }
+			echo booted >verdict; sleep 1" "$LOST_TIMER")
+		FLUSHES=() OPT_TIMEOUT=600
+		cd "$LAB_DIR"
+		start_guest "$LAB_DIR"
+		await_boot "$LAB_DIR"' 2>"$dir/said" || status=$?
+	printf 'expected 2 boots and 0, seen %d and %d: %s\n' "$(wc -l <"$dir/boots")" "$status" "$(said_last "$dir/said")"
+	((status == 0 && $(wc -l <"$dir/boots") == 2))
+}
+
 # emulator_ended_as REGEX SHELL-LINE [SECONDS] - with these as its limit, an emulator that is that line, and at its end before the lab
 # waits for it.
 emulator_ended_as() {
@@ -230,6 +247,7 @@ run_lab() {
 	# shellcheck disable=SC2016  # expanded in the lab's shell
 	try "lab: a kernel that has lost its timer before its init, the same" stalled_boot_runs_again \
 		'echo "$LOST_TIMER" >>"$LAB_DIR/console.log"'
+	try "lab: one that has lost it once comes up" lost_timer_boots_again
 	# shellcheck disable=SC2016  # the emulator's shell's
 	try "lab: an emulator that aborts at its start is told" emulator_ended_as \
 		'the emulator failed with status 134: its last words' 'echo its last words; kill -ABRT $$'

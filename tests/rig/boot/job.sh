@@ -19,23 +19,28 @@ as_job() {
 	return "$status"
 }
 
+PAUSE=
+
+# pause SECONDS - without a process, which a wait of minutes by many short ones would start by the thousand: nobody writes to the pipe.
+pause() {
+	[[ -n $PAUSE ]] || exec {PAUSE}<> <(:)
+	read -rt "$1" -u "$PAUSE" || true
+}
+
 # await_any PID... - until one of these children has ended: sets CHILD to it, and CHILD_STATUS to its status.
 #
 # "wait -n" does not do it: bash 5.2 may know no child that ended just before it is called. It then waits for the others alone, or
 # returns at once without a name. "wait PID" has the status of each.
 # shellcheck disable=SC2034  # read by the callers
 await_any() {
-	local pid never=''
+	local pid
 	while :; do
 		for pid; do
 			kill -0 "$pid" 2>/dev/null && continue
 			CHILD=$pid CHILD_STATUS=0
 			wait "$pid" 2>/dev/null || CHILD_STATUS=$?
-			[[ -z $never ]] || exec {never}>&-
 			return 0
 		done
-		# A pipe that nobody writes to is a pause without a process.
-		[[ -n $never ]] || exec {never}<> <(:)
-		read -rt 0.2 -u "$never" || true
+		pause 0.2
 	done
 }

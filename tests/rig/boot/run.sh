@@ -81,7 +81,9 @@ end_turn() {
 start_guest() {
 	local dir=$1
 	shift
-	touch "$dir/console.log" "$dir/started"
+	# The emulator empties the log as well, but later than the first look at it: what an earlier boot said is not this one's.
+	: >"$dir/console.log"
+	touch "$dir/started"
 	as_job timeout -k 5 "$OPT_TIMEOUT" "${FLUSHES[@]}" "${EMULATOR[@]}" "$@" </dev/null >"$dir/qemu.log" 2>&1 8>&- &
 	PID_OF[$dir]=$!
 }
@@ -89,7 +91,7 @@ start_guest() {
 # Before anything of ours runs: on a busy host the emulator loses a timer of a processor in one boot of some
 # dozens, and the kernel waits for it forever, or panics. A kernel that boots has something to say all the time.
 # It complains of the lost timer as well.
-readonly BOOT_TRIES=3 BOOT_SECONDS=120 DEBUG_BOOT_SECONDS=600 BOOT_SILENCES=10
+readonly BOOT_TRIES=3 BOOT_SECONDS=120 DEBUG_BOOT_SECONDS=600 BOOT_SILENCES=10 STALL_SECONDS=2
 
 # boot_seconds DIR - how long its kernel may say nothing until init runs.
 boot_seconds() {
@@ -121,25 +123,37 @@ give_up_boot() {
 	[[ -z $3 ]] && unsound "$1" "$2, $BOOT_TRIES times"
 }
 
+# has_booted DIR
+has_booted() {
+	local first=
+	read -r first 2>/dev/null <"$1/verdict" || true
+	[[ $first == booted ]]
+}
+
 # await_boot DIR QEMU-ARG... - until the guest's init runs; a kernel that does not get there is booted again.
 await_boot() {
-	local dir=$1 tries=1 ended why
+	local dir=$1 tries=1 look_at=$SECONDS ended why
 	shift
-	until grep -qsx booted "$dir/verdict"; do
+	until has_booted "$dir"; do
 		# Asked once: it may end at any moment.
 		ended=
 		kill -0 "${PID_OF[$dir]}" 2>/dev/null || ended=1
+		if [[ -z $ended ]] && ((SECONDS < look_at)); then
+			pause 0.2
+			continue
+		fi
+		look_at=$((SECONDS + STALL_SECONDS))
 		if why=$(stalled_boot "$dir" "$ended"); then
 			((tries++ < BOOT_TRIES)) || give_up_boot "$dir" "$why" "$ended" || return 0
 			say "$why; booting again"
 			kill "${PID_OF[$dir]}" 2>/dev/null || true
 			wait "${PID_OF[$dir]}" || true
 			start_guest "$dir" "$@"
+			look_at=$SECONDS
 		elif [[ -n $ended ]]; then
 			# The verdict says why.
 			return 0
 		fi
-		sleep 0.2
 	done
 }
 

@@ -5,7 +5,7 @@
 
 # The guest beats every few seconds (guest/init); the meter's does not, since that would be counted. After so long a
 # silence the kernel's own detectors had their say: tasks that hang are reported within 240 s, loops within 60 s.
-readonly SILENT_SECONDS=${DONARD_SILENT_SECONDS:-300} WATCH_SECONDS=0.5
+readonly SILENT_SECONDS=${DONARD_SILENT_SECONDS:-300} WATCH_SECONDS=5
 # Five beats: for a guest that another one gave up waiting for.
 readonly MISSED_SECONDS=25
 
@@ -64,14 +64,16 @@ blame_other() {
 
 # watch_guest DIR - ends a guest that the emulator let down.
 watch_guest() {
-	local pid=${PID_OF[$1]}
+	local pid=${PID_OF[$1]} look_at=$SECONDS
 	while kill -0 "$pid" 2>/dev/null; do
+		pause 0.5
+		((SECONDS >= look_at)) || continue
+		look_at=$((SECONDS + WATCH_SECONDS))
 		if grep -qsa "$LOST_TIMER" "$1/console.log"; then
 			kill "$pid"
 		elif lost_interrupt "$1" "$SILENT_SECONDS"; then
 			touch "$1/lost-interrupt"
 			kill "$pid"
 		fi
-		sleep "$WATCH_SECONDS"
 	done
 }
