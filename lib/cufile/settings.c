@@ -12,10 +12,14 @@
 #define DEFAULT_PATH	"/etc/cufile.json"
 #define KIB_MOST	(1ULL << 40)	/* 1 PiB */
 
-/* A size is a multiple of its unit; 4 (KiB) stands for whole pages. */
+/*
+ * A size is a multiple of its unit; 4 (KiB) stands for whole pages.  @other: what the packaged libraries read, of 11.8 and 12.4,
+ * where cufile.h names the parameter by @key.
+ */
 static const struct {
 	const char *key;
 	size_t value, least, most, unit;
+	const char *other;
 } sizes[CUF_SIZE_COUNT] = {
 	[CUF_SIZE_STATS] = { "profile.cufile_stats", 0, 0, 3, 1 },
 	[CUF_SIZE_QUEUE_DEPTH] = { "execution.max_io_queue_depth", 128, 1, 4096, 1 },
@@ -28,25 +32,29 @@ static const struct {
 	[CUF_SIZE_MAX_PINNED_KIB] = { "properties.max_device_pinned_mem_size_kb", 33554432, 4, SIZE_MAX - 3, 4 },
 	[CUF_SIZE_BATCH] = { "properties.io_batchsize", 128, 1, 4096, 1 },
 	[CUF_SIZE_POLL_KIB] = { "properties.poll_mode_max_size_kb", 4, 4, KIB_MOST, 4 },
-	[CUF_SIZE_BATCH_TIMEOUT_MS] = { "properties.batch_io_timeout_ms", 0, 0, UINT32_MAX, 1 },
+	[CUF_SIZE_BATCH_TIMEOUT_MS] = { "properties.batch_io_timeout_ms", 0, 0, UINT32_MAX, 1,
+					"properties.max_batch_io_timeout_msecs" },
 };
 
 static const struct {
 	const char *key, *variable;
 	bool value;
+	const char *other;
 } flags[CUF_FLAG_COUNT] = {
 	[CUF_FLAG_POLL] = { "properties.use_poll_mode", NULL, false },
 	[CUF_FLAG_ALLOW_COMPAT] = { "properties.allow_compat_mode", "CUFILE_ALLOW_COMPAT_MODE", false },
 	[CUF_FLAG_FORCE_COMPAT] = { "properties.force_compat_mode", "CUFILE_FORCE_COMPAT_MODE", false },
-	[CUF_FLAG_CHECK_AGGRESSIVE] = { "fs.misc_api_check_aggressive", NULL, false },
+	[CUF_FLAG_CHECK_AGGRESSIVE] = { "fs.misc_api_check_aggressive", NULL, false, "miscellaneous.api_check_aggressive" },
 	[CUF_FLAG_PARALLEL] = { "execution.parallel_io", NULL, true },
 	[CUF_FLAG_NVTX] = { "profile.nvtx", NULL, false },
 	[CUF_FLAG_SYSTEM_MEMORY] = { "properties.allow_system_memory", NULL, true },
 	[CUF_FLAG_P2PDMA] = { "properties.use_pci_p2pdma", NULL, false },
 	[CUF_FLAG_IO_URING] = { "properties.prefer_iouring", NULL, true },
 	[CUF_FLAG_FORCE_DIRECT] = { "properties.force_odirect_mode", NULL, true },
-	[CUF_FLAG_SKIP_TOPOLOGY] = { "properties.skip_topology_detection", NULL, false },
-	[CUF_FLAG_MEMOPS_BYPASS] = { "properties.stream_memops_bypass", NULL, false },
+	[CUF_FLAG_SKIP_TOPOLOGY] = { "properties.skip_topology_detection", NULL, false,
+				     "miscellaneous.skip_topology_detection" },
+	[CUF_FLAG_MEMOPS_BYPASS] = { "properties.stream_memops_bypass", NULL, false,
+				     "miscellaneous.stream_memops_bypass" },
 };
 
 static const struct {
@@ -112,11 +120,11 @@ static int bad_key(const char *path, const char *key, int failure, const char *e
 	return bad_value(path, section, "an object");
 }
 
-static int take_size(const struct cuf_json *json, const char *path, size_t i)
+static int take_size_by(const struct cuf_json *json, const char *path, size_t i, const char *key)
 {
 	char expected[96];
 	uint64_t value;
-	int rc = cuf_json_number(json, sizes[i].key, &value);
+	int rc = cuf_json_number(json, key, &value);
 
 	if (rc == -ENOENT)
 		return 0;
@@ -126,17 +134,31 @@ static int take_size(const struct cuf_json *json, const char *path, size_t i)
 	}
 	snprintf(expected, sizeof(expected), "a multiple of %zu from %zu to %zu", sizes[i].unit, sizes[i].least,
 		 sizes[i].most);
-	return bad_key(path, sizes[i].key, rc, expected);
+	return bad_key(path, key, rc, expected);
+}
+
+static int take_size(const struct cuf_json *json, const char *path, size_t i)
+{
+	int rc = take_size_by(json, path, i, sizes[i].key);
+
+	return rc || !sizes[i].other ? rc : take_size_by(json, path, i, sizes[i].other);
+}
+
+static int take_flag_by(const struct cuf_json *json, const char *path, size_t i, const char *key)
+{
+	bool value;
+	int rc = cuf_json_bool(json, key, &value);
+
+	if (!rc)
+		__atomic_store_n(&now.flags[i], value, __ATOMIC_RELAXED);
+	return !rc || rc == -ENOENT ? 0 : bad_key(path, key, rc, "true or false");
 }
 
 static int take_flag(const struct cuf_json *json, const char *path, size_t i)
 {
-	bool value;
-	int rc = cuf_json_bool(json, flags[i].key, &value);
+	int rc = take_flag_by(json, path, i, flags[i].key);
 
-	if (!rc)
-		__atomic_store_n(&now.flags[i], value, __ATOMIC_RELAXED);
-	return !rc || rc == -ENOENT ? 0 : bad_key(path, flags[i].key, rc, "true or false");
+	return rc || !flags[i].other ? rc : take_flag_by(json, path, i, flags[i].other);
 }
 
 /* @path and @key: where the value comes from. */
@@ -162,16 +184,15 @@ static int take_denied(const struct cuf_json *json, const char *path, size_t i)
 	return !rc || rc == -ENOENT ? 0 : bad_key(path, denied_keys[i], rc, "a list of texts");
 }
 
-/* Refuses a list of drivers, which cannot be denied: if it were ignored, users would believe that it works. */
-static int refuse_denied_drivers(const struct cuf_json *json, const char *path)
+/* Refuses a list of what cannot be denied: if it were ignored, users would believe that it works. */
+static int refuse_list(const struct cuf_json *json, const char *path, const char *key, const char *expected)
 {
 	char **list = NULL;
-	int rc = cuf_json_list(json, "denylist.drivers", &list);
+	int rc = cuf_json_list(json, key, &list);
 	bool empty = rc == -ENOENT || (!rc && !list[0]);
 
 	cuf_json_free_list(list);
-	return empty ? 0 : bad_key(path, "denylist.drivers", rc, "empty, and drivers cannot be denied here: "
-				     "denylist.devices names drives");
+	return empty ? 0 : bad_key(path, key, rc, expected);
 }
 
 static int take_all(const struct cuf_json *json, const char *path)
@@ -186,7 +207,10 @@ static int take_all(const struct cuf_json *json, const char *path)
 		rc = take_text(json, path, i);
 	for (size_t i = 0; !rc && i < CUF_DENIED_COUNT; i++)
 		rc = take_denied(json, path, i);
-	return rc ? rc : refuse_denied_drivers(json, path);
+	if (!rc)
+		rc = refuse_list(json, path, "denylist.drivers", "empty, and drivers cannot be denied here: denylist.devices names drives");
+	return rc ? rc : refuse_list(json, path, "denylist.fsids", "empty, and identifiers of file systems cannot be denied here: "
+				     "denylist.mounts names file systems");
 }
 
 /* NULL: it is not set, or empty, which many scripts do instead. */

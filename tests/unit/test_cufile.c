@@ -105,9 +105,10 @@ static void test_json(void **state)
 	struct cuf_properties properties;
 
 	write_text(scene->json, "/* own */ { \"properties\": { \"allow_compat_mode\": true, // yes\n"
-		   "\"max_direct_io_size_kb\": 1024, \"unknown\": [] }, \"execution\": { \"max_io_threads\": 2 } }");
+		   "\"max_direct_io_size_kb\": 1024, \"max_batch_io_timeout_msecs\": 7, \"unknown\": [] }, \"execution\": { \"max_io_threads\": 2 } }");
 	assert_int_equal(cuFileDriverGetProperties(&properties).code, 0);
 	assert_int_equal(properties.driver.max_direct_kib, 1024);
+	assert_int_equal(properties.max_batch_timeout_ms, 7);
 	assert_int_equal(properties.driver.controls, 1 << CUF_CONTROL_COMPAT);
 }
 
@@ -139,10 +140,12 @@ static void test_bad_json(void **state)
 	assert_bad_json(scene, "{ \"logging\": null }", "logging is not an object");
 	assert_bad_json(scene, "{ \"properties\": [ { \"force_compat_mode\": true } ] }", "properties is not an object");
 	assert_bad_json(scene, "{ \"denylist\": { \"drivers\": [ \"nvme\" ] } }", "drivers cannot be denied");
+	assert_bad_json(scene, "{ \"denylist\": { \"fsids\": [ \"1\" ] } }", "identifiers of file systems cannot be denied");
+	assert_bad_json(scene, "{ \"miscellaneous\": { \"api_check_aggressive\": 1 } }", "miscellaneous.api_check_aggressive is not");
 	unlink(scene->json);
 	assert_int_equal(cuFileDriverOpen().code, CUF_DRIVER_INVALID_PROPS);
 	assert_says(scene, "No such file");
-	write_text(scene->json, "{ \"denylist\": { \"drivers\": [] } }");
+	write_text(scene->json, "{ \"denylist\": { \"drivers\": [], \"fsids\": [] } }");
 	assert_int_equal(cuFileDriverOpen().code, 0);
 }
 
