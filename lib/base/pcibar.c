@@ -20,6 +20,7 @@ static void parse_line(const char *line, struct dnd_bar *bar)
 
 void dnd_bars_parse(const char *text, struct dnd_bar bars[DND_BARS])
 {
+	memset(bars, 0, DND_BARS * sizeof(*bars));
 	for (int i = 0; i < DND_BARS && text; i++) {
 		parse_line(text, &bars[i]);
 		text = strchr(text, '\n');

@@ -18,7 +18,7 @@ struct dnd_bar {
 	uint64_t start, bytes, flags;	/* all 0: there is none */
 };
 
-/* @text: of the file "resource".  A BAR that it lacks stays as it is in @bars, which the caller has zeroed. */
+/* @text: of the file "resource".  A BAR that it lacks is all 0 afterwards. */
 void dnd_bars_parse(const char *text, struct dnd_bar bars[DND_BARS]);
 /* Has neither the firmware nor the kernel found room for it? */
 bool dnd_bar_unset(const struct dnd_bar *bar);

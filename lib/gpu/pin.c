@@ -90,6 +90,11 @@ static int pin_in_region(struct donard_memory *memory, const struct dnd_gpu_rang
 
 static int no_region(struct donard_context *ctx, const struct dnd_gpu_range *range, const char *leaving)
 {
+	char obstacle[DND_TEXT_BYTES / 2];
+
+	dnd_region_gpu_obstacle(ctx, range->gpu.bdf, obstacle, sizeof(obstacle));
+	if (obstacle[0])
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "GPU %d: %s.", range->gpu.number, obstacle);
 	if (leaving)
 		return dnd_fail(ctx, DND_E_REGION_GONE, "GPU %d (%s): its region %s is being taken away. Wait for that, and "
 				"add it again.", range->gpu.number, range->gpu.bdf, leaving);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "region/gpu_facts.h"
+#include "region/region.h"
 
 #define CLASS_DISPLAY	0x03
 #define VENDOR_NVIDIA	0x10de
@@ -100,4 +101,17 @@ void dnd_gpu_obstacle(const struct dnd_gpu_facts *facts, char *text, size_t text
 	else if (facts->bar == DND_BARS || facts->bar_unset)
 		snprintf(text, text_bytes, "%s has no prefetchable memory BAR with an address: enable 'Above 4G decoding' in the "
 			 "firmware's setup", facts->bdf);
+}
+
+/* That there is no driver, or another one, is not meant: CUDA found the GPU by it. */
+void dnd_region_gpu_obstacle(const struct donard_context *ctx, const char *bdf, char *text, size_t text_bytes)
+{
+	struct dnd_bar bars[DND_BARS];
+	struct dnd_gpu_facts facts;
+
+	dnd_bars_read(ctx, bdf, bars);
+	dnd_gpu_facts(ctx, bdf, bars, &facts);
+	text[0] = '\0';
+	if (facts.kind == DONARD_GPU_DRIVER_PROPRIETARY || facts.kind == DONARD_GPU_DRIVER_OPEN)
+		dnd_gpu_obstacle(&facts, text, text_bytes);
 }

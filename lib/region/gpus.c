@@ -90,7 +90,7 @@ static void fill(const struct donard_context *ctx, struct gpu *gpu, const struct
 
 static int scan_function(struct donard_context *ctx, const char *bdf, void *data)
 {
-	struct dnd_bar bars[DND_BARS] = { 0 };
+	struct dnd_bar bars[DND_BARS];
 	struct scan *scan = data;
 	struct gpu *gpu;
 

@@ -364,6 +364,26 @@ static void region_that_leaves(void **state)
 	assert_int_equal(asked, 0);
 }
 
+/* For two of these a region could not be added. */
+static void no_region(void **state)
+{
+	struct fake *fake = *state;
+
+	program_allocates(65536);
+	fake_file(fake, "class/p2pmem/p2pmem0/kind", "pci-bar");
+	fake_pci(fake, BDF, "pci0000:00", "0x030000", "0x0000004000000000 0x000000400fffffff 0x000000000014220c\n");
+	fake_driver(fake, BDF, "nvidia");
+	fake_folder(fake, "module/nv");
+	fake_link(fake, "bus/pci/drivers/nvidia/module", "module/nv");
+	fake_file(fake, "module/nv/taint", "POE");
+	refused(fake, -EOPNOTSUPP, "unsupported", "apt install nvidia-open-kernel-dkms");
+	fake_file(fake, "module/nv/taint", "OE");
+	refused(fake, -ENODEV, "no-such-device", "has no region to pin its memory in");
+	fake_file(fake, "bus/pci/devices/" BDF "/resource", FAKE_NO_BAR);
+	refused(fake, -EOPNOTSUPP, "unsupported", "Above 4G decoding");
+	assert_int_equal(asked, 0);
+}
+
 /* --- allocated here --- */
 
 static struct donard_memory *allocate_memory(struct fake *fake, uint64_t bytes, uint64_t *address)
@@ -527,8 +547,8 @@ int main(void)
 	const struct CMUnitTest found[] = {
 		CASE(thread_without_context), CASE(thread_with_context), CASE(older_cuda_needs_no_context),
 		CASE(no_context_can_be_made), CASE(memory_of_pools), CASE(other_memory), CASE(addresses_of_functions),
-		CASE(module_refuses), CASE(interrupted), CASE(region_that_leaves), CASE(small_memory_has_its_pages),
-		CASE(memory_that_is_free_soon), CASE(strangers_memory_stays), CASE(each_step_of_allocating_fails),
+		CASE(module_refuses), CASE(interrupted), CASE(region_that_leaves), CASE(no_region),
+		CASE(small_memory_has_its_pages), CASE(memory_that_is_free_soon), CASE(strangers_memory_stays), CASE(each_step_of_allocating_fails),
 		CASE(region_has_no_free_memory), CASE(unordered_writes), CASE(ordered_writes),
 	};
 	int rc = cmocka_run_group_tests_name("gpu, libcuda", tests, NULL, NULL);
