@@ -148,9 +148,9 @@ int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t file_offset
  * host's memory, and they wait for that and for the devices that work on the buffer.
  *
  * Returns 0; -EINVAL when @fd is closed or not of a dma-buf; -ENXIO past its end; -EACCES
- * when the caller may not open its region; -ENODEV when its region was taken away;
- * -EOPNOTSUPP when the module is too old to tell which memory the dma-buf has, or without
- * /proc; -EMFILE, -ENOMEM.
+ * when the caller may not open its region; -ENODEV when its region was taken away, or its
+ * GPU memory was freed; -EOPNOTSUPP when the module is too old to tell which memory the
+ * dma-buf has, or without /proc; -EMFILE, -ENOMEM.
  */
 int donard_memory_from_dmabuf(struct donard_context *ctx, int fd, uint64_t offset_bytes,
 			      uint64_t length_bytes, struct donard_memory **memory);
@@ -189,8 +189,8 @@ int donard_memory_from_dmabuf(struct donard_context *ctx, int fd, uint64_t offse
  * Returns 0; -EINVAL when the address is not GPU memory, or is managed or unpinnable memory;
  * -ENXIO past the allocation; -EXDEV when the GPU's regions leave that part of its BAR out; -ENOSPC
  * when BAR1 is too small; -EBUSY when it is pinned already, or CUDA cannot create a context; -EOPNOTSUPP
- * without libcuda, or when the driver cannot pin; -ENODEV without a GPU, or when the GPU has no region:
- * the text has the call that adds one; -EACCES, -EIO, -ENOMEM.
+ * without libcuda, when the driver cannot pin, or when the GPU can have no region; -ENODEV without a GPU, or
+ * when the GPU has no region yet: the text has the call that adds one; -EACCES, -EIO, -ENOMEM.
  */
 int donard_memory_from_cuda(struct donard_context *ctx, uint64_t address, uint64_t length_bytes,
 			    struct donard_memory **memory);

@@ -94,6 +94,16 @@ static int gone(const struct donard_memory *memory)
 			"Add it again, and export it again.", memory->dmabuf.name);
 }
 
+/* The export was revoked: with its region, or with GPU memory that the program freed. */
+static int taken_back(const struct donard_memory *memory)
+{
+	if (!dnd_region_lost_memory(&memory->region))
+		return gone(memory);
+	return dnd_fail(memory->ctx, DND_E_REGION_GONE, "%s: its memory was freed (cuMemFree(), or the end of the process that "
+			"allocated it), and the GPU's driver took it back. Export memory that lasts longer.",
+			memory->dmabuf.name);
+}
+
 static int too_old(const struct donard_memory *memory)
 {
 	return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s: the loaded kernel module does not say which memory its "
@@ -114,7 +124,9 @@ static int locate_failed(const struct donard_memory *memory, int rc)
 {
 	if (rc == -ENOTTY)
 		return too_old(memory);
-	if (rc == -EINVAL || rc == -ENODEV)
+	if (rc == -ENODEV)
+		return taken_back(memory);
+	if (rc == -EINVAL)
 		return gone(memory);
 	return dnd_fail_errno(memory->ctx, -rc, "%s: the kernel does not say where in the region it lies",
 			      memory->dmabuf.name);
@@ -126,7 +138,7 @@ static int map_failed(const struct donard_memory *memory, int rc)
 
 	if (dnd_map_limit(-rc, memory->length, false, limit, sizeof(limit)))
 		return dnd_fail(memory->ctx, DND_E_NO_MEMORY, "%s: it cannot be mapped: %s.", memory->dmabuf.name, limit);
-	return rc == -ENODEV ? gone(memory) :
+	return rc == -ENODEV ? taken_back(memory) :
 			       dnd_fail_errno(memory->ctx, -rc, "%s: it cannot be mapped", memory->dmabuf.name);
 }
 

@@ -204,6 +204,8 @@ int dnd_place_compare(const struct dnd_place *place, const void *with, size_t by
 int dnd_region_access_failed(struct donard_context *ctx, const struct dnd_region *region,
 			     int error_number)
 {
+	if (error_number == ENODEV && dnd_region_lost_memory(region))
+		error_number = ENXIO;
 	switch (error_number) {
 	case ENODEV:
 		return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region went away. Add it again, and "

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Opens a region, claims and maps parts of it, runs its barrier. */
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -149,14 +148,6 @@ int dnd_region_adopt(struct donard_context *ctx, int fd, struct dnd_region *regi
 int dnd_region_ask_again(struct donard_context *ctx, struct dnd_region *region)
 {
 	return dnd_region_called_back(region) ? dnd_region_access_failed(ctx, region, ENODEV) : read_info(ctx, region);
-}
-
-bool dnd_region_called_back(const struct dnd_region *region)
-{
-	struct pollfd pollfd = { .fd = region->fd, .events = POLLPRI };
-
-	return region->fd >= 0 && poll(&pollfd, 1, 0) == 1 &&
-	       pollfd.revents & (POLLPRI | POLLERR | POLLHUP);
 }
 
 void dnd_region_close(struct dnd_region *region)

@@ -37,6 +37,11 @@ int dnd_region_ask_again(struct donard_context *ctx, struct dnd_region *region);
 void dnd_region_close(struct dnd_region *region);
 /* Returns true if the region asks its holders to let go, or has ended.  Costs one system call. */
 bool dnd_region_called_back(const struct dnd_region *region);
+/*
+ * After ENODEV of a dma-buf: true if the region is still there, and the GPU's driver took the memory back because the program
+ * freed it.
+ */
+bool dnd_region_lost_memory(const struct dnd_region *region);
 /* Says why no region can be added for a GPU that CUDA has, and the remedy; "" if one can. */
 void dnd_region_gpu_obstacle(const struct donard_context *ctx, const char *bdf, char *text, size_t text_bytes);
 static inline bool dnd_region_persistent(const struct dnd_region *region)

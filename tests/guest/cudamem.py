@@ -240,13 +240,22 @@ def chunks():
     equal("the next allocation has the bytes of one that was freed", second, alloc(cuda, 4096))
 
 
+def from_dmabuf(fd, memory):
+    """Its return code."""
+    return donard.donard_memory_from_dmabuf(ctx, fd, U64(0), U64(0), ctypes.byref(memory))
+
+
 def freed_first(kind):
-    """The allocation is freed before the memory: its bytes stay, or accesses fail."""
+    """The allocation is freed before the memory: its bytes stay, or accesses fail, also those by a dma-buf of it."""
     cuda = start_cuda()
     base = alloc(cuda, 4 * PAGE)
     memory = from_cuda(base, 4 * PAGE)
     data = os.urandom(4 * PAGE)
     write(memory, 0, data)
+    exported = ctypes.c_int()
+    equal("donard_memory_export", 0, donard.donard_memory_export(memory, U64(0), U64(0), os.O_RDWR, ctypes.byref(exported)))
+    others = ctypes.c_void_p()
+    equal("donard_memory_from_dmabuf", 0, from_dmabuf(exported, others))
     equal("cuMemFree", 0, cuda.cuMemFree_v2(U64(base)))
     rc, seen = read(memory, 4 * PAGE)
     if kind == "persistent":
@@ -257,6 +266,10 @@ def freed_first(kind):
         equal("bytes of what was freed, when its address is another's", (0, True), (rc, seen == data))
     else:
         says(rc, -19, "region-gone", "Free it after the donard memory")
+        says(read(others, PAGE)[0], -19, "region-gone", "its memory was freed")
+        says(from_dmabuf(exported, ctypes.c_void_p()), -19, "region-gone", "its memory was freed")
+    donard.donard_memory_free(others)
+    os.close(exported.value)
     donard.donard_memory_free(memory)
 
 
