@@ -299,7 +299,8 @@ static const struct code_entry entries[CODE_COUNT] = {
 	[CODE_GPU_NO_CUDA] = { "gpu-no-cuda", NOTE,
 		"CUDA does not answer for a GPU",
 		"How much memory it has is not known. gpu:N does not work; programs that bring a CUDA of their own may.",
-		"apt install libcuda1 (Debian non-free), of the release of the kernel's driver." },
+		"Where libcuda.so.1 is missing: apt install libcuda1 (Debian non-free), of the release of the kernel's driver. Else do "
+		"as the cause says; if it names no remedy, see the kernel log." },
 	[CODE_NOT_DELIVERED] = { "not-delivered", WARNING,
 		"a block was moved, the device reported success, and the bytes did not arrive",
 		"The route does not exist, whatever was predicted. Copies and queues refuse the pair, as they prove each route themselves; "
