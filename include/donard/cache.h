@@ -83,14 +83,14 @@ typedef void (*donard_cache_event_fn)(void *user, const struct donard_cache_even
  * @listen: address to listen at; NULL: loopback only
  * @status_path: path of the socket that donard_cache_status() connects to; NULL:
  *	/run/donard/cache-NVRAM; not below /dev
- * @discard: with FORMAT: the identity of a log whose records may be lost
+ * @discard: with FORMAT: the identity of the log that may be thrown away, with the records in it
  * @flags: DONARD_CACHE_*
  * @clients: with FORMAT: how many clients can connect at once; each gets a part of the
  *	NVRAM; default 8
  * @high_percent: when the log is fuller than this, records go to the drive; default 60
  * @low_percent: they go until the log is only this full; default half of @high_percent
  * @idle_ms: when nobody has written for this long, records go to the drive; default 500
- * @timeout_ms: how long a client may be silent, or hold up the others by what it reads, 100 to 3600000; default
+ * @timeout_ms: how long a client may be silent, or delay the others by its reads, 100 to 3600000; default
  *	DONARD_RDMA_TIMEOUT_MS.  Between connecting and its first message it may be silent for at least
  *	DONARD_RDMA_FIRST_MESSAGE_MS
  * @port: 0 lets the kernel choose; DONARD_CACHE_PORT is what clients expect

@@ -33,8 +33,8 @@ extern "C" {
  * @by_path: a name for the memory made from @path, "pci-0000:00:03.0/00.0/01.0-bar2", but with
  *	a dash for each slash
  * @obstacle: why it cannot be offered now, with a remedy, or ""
- * @busy: this is an NVMe controller that is being bound or reset, or goes away, so that nobody knows whether it has the
- *	DONARD_KIND_NVME_PMR that this stands for; @bar and @size_bytes are 0.  List again to know
+ * @busy: this stands for a DONARD_KIND_NVME_PMR that an NVMe controller may have: the controller is being bound, reset or
+ *	removed, and cannot be asked now.  @bar and @size_bytes are 0.  List again to know
  * @reserved: false
  */
 struct donard_candidate_info {
@@ -96,7 +96,7 @@ const struct donard_candidate_info *donard_candidate_get(const struct donard_can
 void donard_candidate_list_free(struct donard_candidate_list *list);
 
 /**
- * donard_region_set_pinned_importers() - allow drivers that cannot let go to import dma-bufs
+ * donard_region_set_pinned_importers() - say whether drivers that cannot let go may import dma-bufs
  * @ctx: the context
  * @name: of the region
  * @allowed: whether such drivers may attach from now on; those that have attached stay
@@ -104,7 +104,7 @@ void donard_candidate_list_free(struct donard_candidate_list *list);
  * The removal of a region waits for such importers.
  *
  * Returns 0; -ENODEV; -EINVAL when @name cannot name a region; -EACCES unless the
- * caller is root.
+ * caller is root; -EOPNOTSUPP without the module.
  */
 int donard_region_set_pinned_importers(struct donard_context *ctx, const char *name,
 				       bool allowed);

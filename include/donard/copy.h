@@ -298,7 +298,7 @@ struct donard_file;
  * struct donard_copy_end - what a copy reads or writes
  * @size: sizeof(struct donard_copy_end)
  * @memory: memory of a region or a GPU (memory.h), or NULL
- * @file: a drive, a partition or a regular file (file.h), or NULL.  One of the two is set
+ * @file: a drive, a partition or a regular file (file.h), or NULL.  Set exactly one of the two
  */
 struct donard_copy_end {
 	size_t size;

@@ -26,7 +26,7 @@ extern "C" {
  * @routes: how often the module judged the route of a function
  * @read_bytes: what the CPU read from the region, by read() and by copies between regions
  * @written_bytes: what the CPU wrote into the region, by write() and by copies between regions
- * @taken_bytes: memory that open files have taken, given back or not
+ * @taken_bytes: all memory that open files have ever taken, including what they gave back
  * @peak_bytes: the most memory that was owned at one time; a difference between two readings
  *	means nothing.  The memory of a closed file stays owned until nobody has it pinned
  *

@@ -32,11 +32,11 @@
  *
  *   E2BIG       a structure has members set that this library does not know
  *   EACCES      a permission is missing; the text says for what
- *   EAGAIN      a queue is full; take completions first
+ *   EAGAIN      a queue is full: take completions first; or the process can have no further thread
  *   EBADF       the handle was freed, or is of another kind; only a debug build of the library finds that
  *   EBADMSG     the data at the destination is not the data of the source
  *   EBUSY       something else uses it or has data in it; the text says what
- *   ECANCELED   the caller's progress function asked to stop, or the request was canceled
+ *   ECANCELED   a function of the caller's asked to stop, the request was canceled, or a signal ended donard_cache_status()
  *   ECONNREFUSED  nobody listens at the RDMA address, or the server refuses this client
  *   ECONNRESET  the RDMA peer, or the link to it, is gone
  *   EHOSTUNREACH  no peer-to-peer route between the two devices
@@ -509,7 +509,7 @@ typedef void (*donard_wait_fn)(void *user, const char *text);
  * @user: for @wait_fn
  *
  * With the last region of a pci-bar function the call unbinds the function from the driver p2pmem and clears its
- * driver_override, also one that it had before the region.
+ * driver_override, even if that was set before the region was added.
  *
  * Returns 0; -EBUSY with DONARD_REMOVE_IF_IDLE when the region is in use or being removed
  * already, for a pmem device whose disk is in use, and when the device is gone and the region

@@ -67,7 +67,7 @@ int donard_memory_from_host(struct donard_context *ctx, void *address, uint64_t 
 			    struct donard_memory **memory);
 
 /**
- * donard_memory_alloc() - free memory of a region
+ * donard_memory_alloc() - allocate memory of a region
  * @ctx: the context
  * @region: "p2pmem0", which must be volatile
  * @length_bytes: more than 0

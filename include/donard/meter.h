@@ -47,14 +47,14 @@ extern "C" {
  *	the mode that the processor was in
  * @DONARD_BAR_DMA: bytes that drives wrote to BARs of regions or read from them
  * @DONARD_BAR_CPU: loads and stores in BARs of regions
- * @DONARD_INSTRUCTIONS_USER, @DONARD_INSTRUCTIONS_KERNEL: of the exact meter,
- *	of the whole machine; else of the thread that opened the meter, and of threads and
- *	programs that it started after that
+ * @DONARD_INSTRUCTIONS_USER, @DONARD_INSTRUCTIONS_KERNEL: the exact meter
+ *	counts the whole machine.  Other meters count the thread that opened the meter, and the
+ *	threads and programs that it started after that
  * @DONARD_DRAM_READ, @DONARD_DRAM_WRITTEN, @DONARD_DRAM_TOTAL: of the whole
  *	machine, at the memory controllers: loads, stores, DMA, everything
  * @DONARD_DRAM_CACHE: of the whole machine, between the last caches and DRAM
  *	on behalf of programs, without DMA
- * @DONARD_INTERRUPTS, @DONARD_CONTEXT_SWITCHES: of the lab's machine meanwhile.
+ * @DONARD_INTERRUPTS, @DONARD_CONTEXT_SWITCHES: how many the lab's machine had.
  *	The host's speed decides how many completions come with one interrupt and
  *	how often a copier has to wait; each costs the kernel instructions and
  *	DRAM traffic that the copy did not cause
@@ -172,7 +172,8 @@ int donard_meter_own_of(struct donard_meter *meter, pid_t pid, const void *memor
  * donard_meter_begin() - count from here
  * @meter: the meter
  *
- * Everything that this process started before must have ended.
+ * First let all work end that this process has begun, such as requests of queues: what it
+ * does later is counted as well.
  *
  * Returns 0; -EBUSY while another process measures.
  */

@@ -250,9 +250,9 @@ struct donard_completion {
  * @completions: filled in
  * @most: how many there is room for
  *
- * The call does not wait, except up to half a second after the connection to a cache's server was lost, to find
- * out which end failed.  If the kernel ended a transfer half way, the call submits the rest
- * of it, and with that the requests that were not submitted yet.
+ * The call does not wait, with two exceptions: with Linux AIO it may (see the top of queue.h), and after the connection
+ * to a cache's server was lost it takes up to half a second to find out which end failed.  If the kernel ended a transfer
+ * half way, the call submits the rest of it, and with that the requests that were not submitted yet.
  *
  * Returns how many, 0 if there are none; -EPERM; if there are none because the rest could not be submitted, -EIO, or
  * -ENOMEM: then the next call tries again.

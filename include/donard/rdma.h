@@ -276,8 +276,8 @@ typedef int (*donard_rdma_answer_fn)(void *user, const struct donard_rdma_asked 
  * donard_rdma_keep_up() - let the client hear that the server is alive
  * @asked: the question that is being answered
  *
- * For an answer that takes long: call it every tenth of a second or so, and return what it returns unless that is 0.  Call
- * it only in the thread that called answer_fn, and until that returns.
+ * For an answer that takes long: call it about every tenth of a second, and let answer_fn return what it returns unless
+ * that is 0.  Call it only in the thread that called answer_fn, and until that returns.
  *
  * Meanwhile the server refuses others that connect: event_fn may be called.
  *
@@ -382,8 +382,8 @@ struct donard_rdma_client;
  *	client's signs of life queue behind them
  * @timeout_ms: give up when nothing comes back for this long, default DONARD_RDMA_TIMEOUT_MS.  Connecting, in a thread of
  *	its own, also ends by then
- * @memory: attached before the client connects, for @rights; may be NULL.  To register much memory takes longer than
- *	a server waits for the first request (DONARD_RDMA_FIRST_MESSAGE_MS at least)
+ * @memory: attached before the client connects, for @rights; may be NULL.  Registering much memory may take longer
+ *	than a server waits for the first request (at least DONARD_RDMA_FIRST_MESSAGE_MS), hence before connecting
  * @stop_fn: asked in calls that wait whether to end them with -ECANCELED; may be NULL
  * @user: handed to @stop_fn
  * @reserved, @reserved2: zero
@@ -408,8 +408,8 @@ struct donard_rdma_connect_options {
  * @options: where to connect, and how
  * @client: set to the client, which donard_rdma_close() closes
  *
- * The call returns once the server has made its offer.  A server counts the client when that makes its first request or
- * asks its first question.
+ * The call returns once the server has made its offer.  A server counts a client once the client makes its first
+ * request or asks its first question.
  *
  * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own
  * machine; -EBUSY when it serves another client, or the RDMA device of this side is being bound or reset; -EACCES when it does not
