@@ -8,6 +8,7 @@ from .stats import Sample, Value
 from .text import absent, grouped, ratio, size, table
 
 MAPPED = "1 GiB"
+MAP_GOAL, STRUCT_PAGES_GOAL = 100, 16  # times faster, times less
 
 
 def _value(samples: Iterable[Sample], method: str, folio: int) -> Value:
@@ -27,6 +28,15 @@ def _line(samples: Sequence[Sample], folio: int, single: int) -> list[str]:
             times_less("pin, large", "pin, single")]
 
 
+def _met(samples: Sequence[Sample], folios: Sequence[int], method: str, base: str, goal: int) -> str:
+    """The sizes of folios with which @method costs @goal times less than @base does with single pages."""
+    def is_met(folio: int) -> bool:
+        times = stats.over(_value(samples, base, folios[0]), _value(samples, method, folio))
+        return times is not None and times >= goal
+
+    return "folios of " + ", ".join(size(folio) for folio in folios if is_met(folio)) if any(map(is_met, folios)) else "none"
+
+
 def large_bars(results: Sequence[Run]) -> list[str]:
     """Each size against single pages: of 4 KiB each, mapped one by one."""
     there = runs(results, "folios")
@@ -41,4 +51,8 @@ def large_bars(results: Sequence[Run]) -> list[str]:
             "counts for struct pages (`nr_memmap_pages`), the second is free memory before and after, p2pmem's own records "
             "included. Times are compared with those of struct pages of 4 KiB each that are mapped, and then pinned, one by one; "
             "what is mapped has been zeroed before.", "",
+            f"The goal for mapping is {MAP_GOAL} times faster: met with {_met(samples, folios, 'map, large', 'map, single', MAP_GOAL)}. "
+            f"The goal for struct pages is {STRUCT_PAGES_GOAL} times less: met with "
+            f"{_met(samples, folios, 'struct pages', 'struct pages', STRUCT_PAGES_GOAL)}; [uapi.md](uapi.md) says why smaller "
+            "ones save less.", "",
             *table(1, heads, [_line(samples, folio, folios[0]) for folio in folios])]
