@@ -314,7 +314,8 @@ destage() {
 	for what in dram_dma_payload_bytes dram_cpu_payload_bytes; do
 		exactly "$what" 0 "$(measured "$what")"
 	done
-	exactly "bar_dma_bytes" "$BYTES" "$(measured bar_dma_bytes)"
+	# Before the tail moves for the first time, one block comes back from the drive (lib/cache/readback.c).
+	exactly "bar_dma_bytes" "$((BYTES + $(blockdev --getss "$LAB_ALPHA")))" "$(measured bar_dma_bytes)"
 	(($(measured bar_cpu_bytes) <= 4096)) || fail "the CPU touched $(measured bar_cpu_bytes) bytes of the NVRAM"
 	on_drive "equal $BYTES" 0 "$BYTES" 5
 	# Whoever comes to this NVRAM next finds no log in it.
