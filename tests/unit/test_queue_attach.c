@@ -339,7 +339,5 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(refused_as_ever),
 	};
-	int failed = dnd_uring_ask() ? 0 : cmocka_run_group_tests_name("of io_uring", by_io_uring, NULL, NULL);
-
-	return failed + run_by_both_engines(tests);
+	return run_by_io_uring(by_io_uring) + run_by_both_engines(tests);
 }
