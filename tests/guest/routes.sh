@@ -104,8 +104,11 @@ add_bar() {
 }
 
 unrouted_are() {
-	equal "unrouted" "$1" "$(attr p2pmem0 unrouted | sort | paste -sd' ')"
-	equal "unrouted, JSON" "$1" "$(donard-cli list --json | jq -r '.regions[0].unrouted | sort | join(" ")')"
+	local seen
+	seen=$(attr p2pmem0 unrouted | sort | paste -sd' ')
+	equal "unrouted" "$1" "$seen"
+	seen=$(donard-cli list --json | jq -r '.regions[0].unrouted | sort | join(" ")')
+	equal "unrouted, JSON" "$1" "$seen"
 }
 
 drives() {

@@ -62,25 +62,26 @@ pmr_is_not_ready_yet() {
 	within 10 region_is_free p2pmem2
 }
 
-# The barrier of PMRCAP.PMRWBM is a read of PMRSTS, offset 0xe08: the emulator saw it.
-pmr_barrier() {
+# barriers COMMAND... - how often the emulator sees PMRSTS, offset 0xe08, be read meanwhile: the barrier of PMRCAP.PMRWBM.
+barriers() {
 	watch_dma
-	uapi sync-durable
-	stop_watching
-	tail -c "+$((DMA_FROM + 1))" /mnt/lab/trace.log >"$WORK/trace"
-	grep -q 'pci_nvme_mmio_read.*0xe08' "$WORK/trace" ||
-		fail "no read of PMRSTS: $(head -n 5 "$WORK/trace")"
-}
-
-# pmr_written DD-OPTION... - how often PMRSTS is read meanwhile
-pmr_written() {
-	watch_dma
-	dd if=/dev/zero of=/dev/p2pmem2 bs=4096 count=4 seek=1024 conv=notrunc status=none "$@"
+	"$@"
 	stop_watching
 	tail -c "+$((DMA_FROM + 1))" /mnt/lab/trace.log | grep -c 'pci_nvme_mmio_read.*0xe08' || true
 }
 
-# A program that does not know SYNC. The first write asks whether the PMR is ready.
+# pmr_written DD-OPTION...
+pmr_written() {
+	barriers dd if=/dev/zero of=/dev/p2pmem2 bs=4096 count=4 seek=1024 conv=notrunc status=none "$@"
+}
+
+# The first access asks whether the PMR is ready, by the same register.
+pmr_barrier() {
+	pmr_written >/dev/null
+	equal "barriers of two durable SYNCs" 2 "$(barriers uapi sync-durable)"
+}
+
+# A program that does not know SYNC.
 pmr_barrier_of_a_write() {
 	pmr_written >/dev/null
 	equal "barriers of four writes" 0 "$(pmr_written)"

@@ -218,6 +218,8 @@ static void hear(void *user, const struct donard_rdma_event *event)
 {
 	(void)user;
 	assert_true(scene.told_count < sizeof(scene.told) / sizeof(scene.told[0]));
+	if (event->type == DONARD_RDMA_CLIENT_CAME)	/* the bytes of each before it */
+		assert_int_equal(scene.zeroed_bytes, event->clients > 1 ? MEMORY_BYTES : 0);
 	scene.counted[scene.told_count] = event->clients;
 	scene.told[scene.told_count++] = (int)event->type;
 	snprintf(scene.text, sizeof(scene.text), "%s", event->text);

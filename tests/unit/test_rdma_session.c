@@ -210,6 +210,7 @@ static int setup(void **state)
 {
 	struct scene *scene = calloc(1, sizeof(*scene));
 
+	atomic_store(&barrier_result, 0);
 	if (fake_setup((void **)&scene->fake))
 		return -1;
 	scene->memory.ctx = scene->service.ctx = scene->fake->ctx;

@@ -26,7 +26,10 @@ finds() {
 }
 
 finds_not() {
-	equal "findings of $1" "" "$(jq -r ".findings[] | select(.code == \"$1\") | .cause" <<<"$RESULT")"
+	local seen
+	seen=$(jq -r "if .findings | type == \"array\" then . else error(\"no findings\") end |
+		.findings[] | select(.code == \"$1\") | .cause" <<<"$RESULT")
+	equal "findings of $1" "" "$seen"
 }
 
 # doctor_agrees - what it predicts from sysfs, and the kernel's word on host bridges, is what the module says, of each pair.
