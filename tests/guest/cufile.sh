@@ -142,7 +142,7 @@ gpu_wrapper() {
 	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF"
 	with_file_system ext4
 	must '{}' "$1" /mnt/fs/cufile gpu straight
-	equal "pages pinned" 0 "$(lever pinned_pages)"
+	within 10 nothing_is_pinned
 }
 
 gpu_wrapper_allowed() {
@@ -159,7 +159,7 @@ gpu_straight() {
 	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF"
 	[[ $file != /mnt/fs/* || -e /dev/md7 ]] || with_file_system ext4
 	LAB_CUDA_CHUNKS=1 runs gpu "$file"
-	equal "pages pinned" 0 "$(lever pinned_pages)"
+	within 10 nothing_is_pinned
 }
 
 # GPU memory by way of DRAM: what CUDA says of pointers, its copies, and its streams.
@@ -169,14 +169,14 @@ gpu_allowed() {
 	with_gpu "$@"
 	with_file_system ext4
 	runs gpu-compat /mnt/fs/cufile "{ \"properties\": { \"allow_compat_mode\": true$more } }"
-	equal "pages pinned" 0 "$(lever pinned_pages)"
+	within 10 nothing_is_pinned
 }
 
 gpu_without_leave() {
 	with_gpu "$@"
 	with_file_system ext4
 	runs gpu-refused /mnt/fs/cufile
-	equal "pages pinned" 0 "$(lever pinned_pages)"
+	within 10 nothing_is_pinned
 }
 
 gpu_region_removed() {
@@ -185,7 +185,7 @@ gpu_region_removed() {
 	region=$("${add[@]}")
 	with_file_system ext4
 	REGION_REMOVE="donard-cli region remove $region" REGION_ADD="${add[*]}" runs gpu-removed /mnt/fs/cufile
-	equal "pages pinned" 0 "$(lever pinned_pages)"
+	within 10 nothing_is_pinned
 }
 
 # packaged NAME FUNCTION... - a test of programs that are built with the packaged header, unless the archive has none.

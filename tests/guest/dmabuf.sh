@@ -165,7 +165,7 @@ fragmented() {
 	matches "what the importer got" "0x[0-9a-f]+\+0x100000 0x[0-9a-f]+\+0x100000$" "$(said map)"
 	equal "sum of its bytes" "$EXPORT_BYTES" "$(said sum)"
 	refused ENOSPC export open p2pmem0 export 0 $((4 * MIB))
-	equal "free after the refusal" "$EXPORT_BYTES" "$(attr p2pmem0 available)"
+	exactly "free after the refusal" "$EXPORT_BYTES" "$(attr p2pmem0 available)"
 }
 
 # Behind an IOMMU the importer gets an IOVA, which is no address of the BAR.

@@ -127,10 +127,6 @@ bar_to_bar() {
 	server_ends 0
 }
 
-gpu_is_unpinned() {
-	[[ $(lever pinned_pages) == 0 ]]
-}
-
 # Memory of a GPU at either end; its bytes are compared at both.
 gpu_sides() {
 	# shellcheck disable=SC2119
@@ -148,9 +144,9 @@ gpu_sides() {
 	client read --verify --local "gpu:$LAB_GPU_BDF"
 	verified "$SIZE"
 	server_ends 0
-	within 10 gpu_is_unpinned
+	within 10 nothing_is_pinned
 	gpu_far_side
-	within 10 gpu_is_unpinned
+	within 10 nothing_is_pinned
 }
 
 # The other guest's clients, of a server here.

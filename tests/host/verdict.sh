@@ -73,6 +73,7 @@ each_not_of_speed() {
 		'/a /b differ: char 5, line 1' 'cmp: EOF on /a' "FAILED: exit status of 'x' (it said: y): expected '0', seen '4'" \
 		'donard-cli copy: status 4, {}' 'uapi: line 12: not so: fd >= 0' "access: line 7: byte: expected 1 (0x1), seen 0 (0)" \
 		"folio: round 3: another owner's bytes" 'FAILED: in time: region_is_free p2pmem0' \
+		'FAILED: in time: peer_is_free p2pmem0' 'FAILED: in time: nothing_is_pinned' \
 		"AssertionError: expected b'a', seen b'b'" 'verify: bad magic header 0, wanted acca at file x' \
 		'crc32c: verify failed at file x offset 0, length 4096'; do
 		not_of_speed "$line" || return

@@ -47,7 +47,7 @@ pieces_make_room() {
 	trip p2pmem_enter 0
 	maps_all_that_is_free
 	at_least "times that $PIECES pieces entered the region" $((PIECES / PIECES_AT_ONCE)) "$(tripped hits)"
-	equal "free after it" "$FREE" "$(attr p2pmem0 available)"
+	exactly "free after it" "$FREE" "$(attr p2pmem0 available)"
 }
 
 # Pieces that are taken only to be given back are missing for somebody else meanwhile, who could have had them.
@@ -56,7 +56,7 @@ pieces_are_not_taken_in_vain() {
 	trip p2pmem_alloc_take 0
 	equal "mapping more than is free" ENOSPC "$(pieces too-much p2pmem0)"
 	equal "pieces that were taken, with the one before" 1 "$(tripped hits)"
-	equal "free after it" "$FREE" "$(attr p2pmem0 available)"
+	exactly "free after it" "$FREE" "$(attr p2pmem0 available)"
 }
 
 # As many looks for a piece as there are pieces, and no more than a batch after the signal.
@@ -68,7 +68,7 @@ pieces_end_with_their_process() {
 	equal "status of who was killed while it mapped" 137 "$status"
 	equal "what it said" "" "$(cat "$WORK/map")"
 	at_most "pieces that it took after its end" "$PIECES_AT_ONCE" "$(tripped after)"
-	equal "free after it" "$FREE" "$(attr p2pmem0 available)"
+	exactly "free after it" "$FREE" "$(attr p2pmem0 available)"
 	maps_all_that_is_free
 	equal "pieces that both took" $((1000 + $(tripped after) + PIECES)) "$(tripped hits)"
 }
@@ -78,7 +78,7 @@ pieces_are_seen_once_all_are_there() {
 	shatter
 	trip p2pmem_alloc_take 3000
 	equal "what the other process saw" "found 0 times, then killed" "$(pieces look p2pmem0)"
-	equal "free after it" "$FREE" "$(attr p2pmem0 available)"
+	exactly "free after it" "$FREE" "$(attr p2pmem0 available)"
 }
 
 # An export looks twice at each piece, and a ring's buffer: by batches, as mmap takes them.
