@@ -3,9 +3,9 @@
 # What is left of what failed when the run is over: its logs, and what runs it again. Sourced by tests/check, never run.
 
 # A folder: logs, the "ring" with its seed and soak, and in "again" a row for each failure, "host SUITE [TEST]" or "guest KERNEL
-# TOPOLOGY FABRIC SUITE[/TEST]...", its words between tabs. "ended" is there when the run has come to its end; until then "before"
-# has the rows that --failed asked it for. Of one run: the next one in this work tree clears it. Another place is for runs within
-# a run.
+# TOPOLOGY FABRIC SUITE[/TEST]...", its words between tabs. "ended" is there when the run has come to its end, with how much
+# failed; until then "before" has the rows that --failed asked it for. Of one run: the next one in this work tree clears it.
+# Another place is for runs within a run.
 KEPT=${DONARD_FAILED:-$REPO/build/failed}
 # The rows of the run before, where --failed asks for them.
 FAILED_ROWS=()
@@ -24,6 +24,8 @@ failures_read() {
 	if ((${#FAILED_ROWS[@]} == 0)); then
 		[[ ! -e $KEPT/ring || -e $KEPT/ended ]] ||
 			{ echo "check: the last run was broken off, and nothing had failed until then" >&2; exit 1; }
+		! grep -q '[1-9]' "$KEPT/ended" 2>/dev/null ||
+			{ echo "check: the last run failed, and has no test to run again" >&2; exit 1; }
 		echo "check: nothing failed last" >&2
 		exit 0
 	fi
@@ -60,6 +62,38 @@ note_again() {
 	(IFS=$'\t'; printf '%s\n' "$*" >>"$KEPT/again")
 }
 
+# note_ran WORD... - for --failed: the test that a row names has a result.
+note_ran() {
+	# shellcheck disable=SC2153  # results.sh has LOGS
+	[[ -z $OPT_FAILED ]] || (IFS=$'\t'; printf '%s\n' "$*" >>"$LOGS/ran")
+}
+
+# note_host_ran NAME - of the suite of the host that runs.
+note_host_ran() {
+	[[ -z $SUITE ]] || note_ran host "$SUITE" "${1#"$SUITE: "}"
+}
+
+# single_rows - rows on stdin, of a guest's one a suite or test.
+single_rows() {
+	awk -F '\t' '$1 != "guest" { print } $1 == "guest" { for (i = 5; i <= NF; i++) print $1 FS $2 FS $3 FS $4 FS $i }'
+}
+
+# count_unheard - of the single tests that --failed asks for, each without a result has failed, and is asked for again: of that
+# name there is none any more, or nothing ran it. Not where its suite has failed as a whole.
+count_unheard() {
+	local row suite seen
+	local -a words
+	seen=$(cat "$LOGS/ran" "$KEPT/again" 2>/dev/null | single_rows)
+	while IFS= read -r row; do
+		suite=${row%%/*}
+		[[ $row != host* ]] || suite=${row%$'\t'*}
+		! grep -qxF -e "$row" -e "$suite" <<<"$seen" || continue
+		IFS=$'\t' read -ra words <<<"$row"
+		failed "${row//$'\t'/ }: failed last, and has no result now. If no test has this name any more, any other run forgets it" '' \
+			"${words[@]}"
+	done < <(printf '%s\n' "${FAILED_ROWS[@]}" | single_rows | grep -E $'^host\t[^\t]*\t|^guest\t.*/')
+}
+
 # again_command WORD... - that of a row, for a shell. Of several suites in a guest it names none: all of that machine run.
 again_command() {
 	printf 'tests/check%s' "$(ring_options)"
@@ -93,7 +127,7 @@ forget_guest() {
 
 # failures_tell - where the logs are, and what runs all of it again.
 failures_tell() {
-	: >"$KEPT/ended"
+	echo "$FAILED" >"$KEPT/ended"
 	rm -f "$KEPT/before"
 	[[ -s $KEPT/again ]] || return 0
 	echo "# The logs of what failed:"

@@ -272,6 +272,7 @@ count_guest() {
 
 # guest_result WHERE DIR SOUND VERDICT NAME [TEXT] - of tap_each.
 guest_result() {
+	note_ran guest "${PLAN[@]:0:3}" "${5%%: *}/${5#*: }"
 	case $4 in
 	ok) pass "$1: $5" ;;
 	skip) count_skip "$1" "$5" "$6" ;;

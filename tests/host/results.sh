@@ -60,6 +60,7 @@ any_wanted() {
 
 pass() {
 	PASSED=$((PASSED + 1))
+	note_host_ran "$1"
 	printf 'ok - %s\n' "$1"
 }
 
@@ -102,6 +103,7 @@ note_failure() {
 # skipped NAME REASON
 skipped() {
 	SKIPPED=$((SKIPPED + 1))
+	note_host_ran "$1"
 	[[ -z $SUITE ]] || printf '%s\n' "$SUITE" >>"$LOGS/skips"
 	printf 'ok - %s # SKIP %s\n' "$1" "$2"
 }
@@ -152,7 +154,9 @@ suite_result() {
 results_tell() {
 	if ((PASSED + FAILED + SKIPPED == BESIDE)); then
 		failed "nothing was run: no test of this ring has that name, or no guest that suite, kernel and topology (tests/check --list, --long)" ''
+		[[ -z $OPT_FAILED ]] || printf '%s\n' "${FAILED_ROWS[@]}" >>"$KEPT/again"
 	fi
+	[[ -z $OPT_FAILED ]] || count_unheard
 	[[ ! -s $LOGS/failures ]] || { echo "# What failed:"; cat "$LOGS/failures"; }
 	[[ ! -s $LOGS/skips ]] || skips_told
 	[[ ! -s $LOGS/flaky ]] || { echo "# What passed only when it was run once more, alone:"; cat "$LOGS/flaky"; }

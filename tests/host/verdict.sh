@@ -16,7 +16,7 @@ with_plan() {
 verdict() {
 	# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
 	(
-		LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") HOST='' SUITE='' OPT_RING=gate SEED=1
+		LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") HOST='' SUITE='' OPT_RING=gate OPT_FAILED='' SEED=1
 		KEPT=$LOGS/kept
 		failures_begin
 		PASSED=0 FAILED=0 SKIPPED=0 BESIDE=0 FLAKY=0 CHANCES=() RUNNING=() TIMES=()
@@ -162,11 +162,46 @@ failed_is_not_lost() (
 	printf 'rows: %s\n' "${FAILED_ROWS[@]}"
 	has_failed cli 'cli: a' || return
 	failures_begin
-	failures_tell
+	FAILED=0 failures_tell
 	(failures_read) 2>"$LOGS/said" && grep '^check: nothing failed last$' "$LOGS/said" || return
 	OPT_FAILED=''
 	failures_begin
 	! (failures_read) 2>"$LOGS/said" && grep 'the last run was broken off' "$LOGS/said"
+)
+
+# failed_under_another_name - of what failed last on the host, "old name" is not there any more; of what failed in guests, one gives
+# no result, and one boot dies.
+# shellcheck disable=SC2030,SC2031,SC2034  # for the functions that are tried
+failed_under_another_name() (
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE=cli OPT_FAILED=1 PASSED=0 FAILED=0 SKIPPED=0 BESIDE=0
+	KEPT=$LOGS/kept PLAN=(7 switch - perm/b perm/old:\ a)
+	FAILED_ROWS=($'host\tcli\ta' $'host\tcli\told name' $'guest\t7\tswitch\t-\tperm/b\tperm/old: a' $'guest\t6.1\tswitch\tone\tcopy/c')
+	failures_begin
+	try "cli: a" true
+	try "cli: new name" false
+	SUITE=''
+	guest_result '7 switch' "$LOGS" 1 ok 'perm: b'
+	failed '6.1 switch: the guest ended' '' guest 6.1 switch one copy/c
+	results_tell
+	diff - <(sort "$KEPT/again") <<-END && ((FAILED == 3))
+		guest	6.1	switch	one	copy/c
+		guest	7	switch	-	perm/old: a
+		host	cli	old name
+	END
+)
+
+# Neither of a run of which nothing ran, nor of what --failed asked it for.
+# shellcheck disable=SC2030,SC2031,SC2034  # for the functions that are tried
+nothing_run_is_not_lost() (
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE='' OPT_FAILED='' PASSED=0 FAILED=0 SKIPPED=0 BESIDE=0
+	KEPT=$LOGS/kept FAILED_ROWS=()
+	failures_begin
+	results_tell
+	! (failures_read) 2>"$LOGS/said" && grep '^check: the last run failed, and has no test to run again$' "$LOGS/said" || return
+	OPT_FAILED=1 FAILED=0 FAILED_ROWS=($'host\tcli' $'guest\t7\tswitch\t-\tperm')
+	failures_begin
+	results_tell
+	diff <(printf '%s\n' "${FAILED_ROWS[@]}") "$KEPT/again"
 )
 
 # A suite whose process is killed, and one behind it.
@@ -528,6 +563,8 @@ run_verdict() {
 		'0 passed, 1 failed, 0 skipped' "$FELL#   not of speed\n$SOUND_END" ''
 	try "verdict: and run again by --failed" failed_run_again
 	try "verdict: or by the next one, where that was broken off" failed_is_not_lost
+	try "verdict: a test that is not there any more has failed" failed_under_another_name
+	try "verdict: nor is lost what was not run" nothing_run_is_not_lost
 	try "verdict: a test of the host that does not end is named" a_host_that_dies_is_told
 	try "verdict: by a command for a shell" commands_are_for_a_shell
 	local told='ok - perm: a\n# end perm\n# end of boot\n'
