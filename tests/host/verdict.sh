@@ -394,6 +394,54 @@ a_tree_with_a_new_file_is_not_clean() {
 	! clean_tree
 }
 
+# noted_is TREE - "": none.
+noted_is() {
+	local seen
+	seen=$(cat "$(green_file)" 2>/dev/null)
+	[[ $seen == "$1" ]] || { echo "expected '$1', seen '$seen'"; return 1; }
+}
+
+a_tree_that_passed_is_noted() {
+	local tree
+	tree=$(clean_tree) || return
+	note_green 0 ''
+	noted_is '' || return
+	note_green 0 "${tree//[0-9]/a}"
+	noted_is '' || return
+	touch new.c
+	note_green 0 "$tree"
+	noted_is '' && rm new.c || return
+	note_green 0 "$tree"
+	noted_is "$tree" || return
+	note_green 1 ''
+	noted_is ''
+}
+
+# shellcheck disable=SC2034  # tests/check
+a_part_is_not_the_whole() {
+	local option OPT_ONLY='' OPT_KERNEL='' OPT_TOPOLOGY='' OPT_FABRIC='' OPT_FAILED='' OPT_SINCE=''
+	is_whole || return
+	for option in ONLY KERNEL TOPOLOGY FABRIC FAILED SINCE; do
+		local "OPT_$option=x"
+		! is_whole || { echo "the whole, with OPT_$option"; return 1; }
+		local "OPT_$option="
+	done
+}
+
+# over_budget SECONDS PROCESSOR-SECONDS - is it said? Of 15 and 22 minutes.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the function that is tried
+over_budget() (
+	matrix_budget() { echo 15 22; }
+	SECONDS=$1 TIMES=("9999 60 guest a"$'\tperm 0:01' "9999 $(($2 - 60)) style")
+	said=$(budget_told 2>&1)
+	echo "$said"
+	[[ $said == *': OVER BUDGET' ]]
+)
+
+the_budget_is_told() {
+	! over_budget 890 1320 && over_budget 901 1320 && over_budget 890 1321
+}
+
 # A shell takes it as it stands.
 commands_are_for_a_shell() {
 	# shellcheck disable=SC2034  # for again_command
@@ -599,6 +647,9 @@ run_verdict() {
 	try "verdict: a room shares a guest's suite with its users" rooms_share_a_guest_with_their_users
 	try "verdict: every file of a diff counts" in_a_repository every_file_of_a_diff_counts kernel/window.c kernel/pmem.c
 	try "verdict: a tree with a new file is not clean" in_a_repository a_tree_with_a_new_file_is_not_clean old.c
+	try "verdict: one that passed is noted" in_a_repository a_tree_that_passed_is_noted old.c
+	try "verdict: after a whole gate" a_part_is_not_the_whole
+	try "verdict: what took longer than the budget is told" the_budget_is_told
 	try "verdict: what a slow host does not cause" each_not_of_speed
 	try "verdict: nor what a cache has lost" what_a_cache_lost_is_wrong
 	try "verdict: what it may cause" each_of_speed
