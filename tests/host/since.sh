@@ -7,10 +7,13 @@
 declare -A SINCE=()
 # TOUCHES[PATH] - the suites of that row.
 declare -A TOUCHES=()
+# All of the guests', a line each.
+GUEST_SUITES=
 
 touches_read() {
 	local path suites
 	((${#TOUCHES[@]} == 0)) || return 0
+	GUEST_SUITES=$(matrix_suites)
 	while read -r path suites; do
 		TOUCHES[$path]=$suites
 	done < <(matrix_rows touches)
@@ -62,30 +65,57 @@ row_of() {
 	done
 }
 
-# touched_by FILE - suites. A file that no row names calls for all.
+# touched_by FILE - suites, once each. A file that no row names calls for all.
 touched_by() {
-	local row
+	local row word
 	row_of "$1"
-	case ${row:-ALL} in
-	ALL) all_suites ;;
-	USERS) users_of "$1" ;;
-	-) ;;
-	*) xargs -n 1 <<<"$row" ;;
+	for word in ${row:-ALL}; do
+		case $word in
+		ALL) all_suites ;;
+		USERS) users_of "$1" ;;
+		-) ;;
+		*) echo "$word" ;;
+		esac
+	done | awk '!seen[$0]++'
+}
+
+# users_of FILE - of tests/guest; tests/matrix says who that is.
+users_of() {
+	local users
+	users=$(suites_of "$1")
+	printf '%s\n' "${users:-$GUEST_SUITES}"
+}
+
+suites_of() {
+	local path=${1#tests/guest/} taker
+	if [[ $path != *.h && $'\n'$GUEST_SUITES$'\n' == *$'\n'"${path%.*}"$'\n'* ]]; then
+		echo "${path%.*}"
+		return
+	fi
+	for taker in $(takers_of "$path"); do
+		suites_of "$taker"
+	done
+}
+
+# What a word stands behind that is in no comment.
+readonly NO_COMMENT='^([^#]|[^[:space:]#]#)*'
+
+# takers_of PATH - files of tests/guest that source, include or run the one of that PATH in it.
+takers_of() {
+	local path=$1 name=${1##*/}
+	name=${name%.*}
+	case $path in
+	*.sh) scripts_with "^[[:space:]]*\. (\./)?$path\$" ;;
+	cuda/*) echo helpers/gpu.sh ;;
+	*.h) grep -lE "^#include \"(\.\./)*$path\"" tests/guest/{,cuda/,modules/*/}*.[ch] ;;&
+	modules/*) name=${path#modules/} && scripts_with "$NO_COMMENT\<${name%%/*}\>" ;;
+	*.h) ;;
+	*/*) scripts_with "$NO_COMMENT\<$path\>" ;;
+	*) scripts_with "$NO_COMMENT\<$name\>" ;;
 	esac
 }
 
-# users_of FILE - tests/matrix says who that is.
-users_of() {
-	local name=${1#tests/guest/} suite users=''
-	case $name in
-	modules/*/*) name=${name#modules/} name=${name%%/*} ;;
-	*.h) name=${name##*/} name=${name%.h} name=${name%%_*} ;;
-	*) name=${name##*/} name=${name%.*} ;;
-	esac
-	! grep -qxF -- "$name" < <(matrix_suites) || { printf '%s\n' "$name"; return; }
-	for suite in $(matrix_suites); do
-		! grep -qw -- "$name" "tests/guest/$suite.sh" || users+=" $suite"
-	done
-	# shellcheck disable=SC2086  # words
-	printf '%s\n' ${users:-$(matrix_suites)}
+# scripts_with REGEX - lib.sh and run.sh, which all suites have, run none of these programs.
+scripts_with() {
+	LC_ALL=C grep -lE --exclude={lib,run}.sh -- "$1" tests/guest/*.sh tests/guest/helpers/*.sh
 }
