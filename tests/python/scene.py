@@ -7,6 +7,8 @@ import tempfile
 
 BLOCK = 64 << 10
 BDF = "0000:01:00.0"
+# What only ends a hang: of a wait. Of a whole test, twice that.
+HANG_SECONDS = 60
 
 
 class Scene:

@@ -20,7 +20,7 @@ import unittest.mock
 import weakref
 
 import numpy
-from scene import BDF, BLOCK, Scene
+from scene import BDF, BLOCK, HANG_SECONDS, Scene
 
 import donard
 import donard.aio
@@ -572,7 +572,7 @@ class Queues(unittest.TestCase):
         queue.submit()
         got = []
         while len(got) < 16:
-            self.assertTrue(select.select([queue], [], [], 60)[0])
+            self.assertTrue(select.select([queue], [], [], HANG_SECONDS)[0])
             got += queue.poll()
         self.assertEqual(queue.poll(), [])
         self.assertEqual(self.memory.read(), self.scene.data)
@@ -736,7 +736,7 @@ class Queues(unittest.TestCase):
                 task = asyncio.ensure_future(queue.read(self.file, self.memory))
                 await asyncio.sleep(0)
                 close(queue)
-                done, _ = await asyncio.wait([task], timeout=20)
+                done, _ = await asyncio.wait([task], timeout=HANG_SECONDS)
                 self.assertTrue(done and task.cancelled())
                 self.assertFalse(asyncio.get_running_loop().remove_reader(descriptor))
                 with self.assertRaisesRegex(ValueError, "queue is closed"):
@@ -746,7 +746,7 @@ class Queues(unittest.TestCase):
         loop = asyncio.new_event_loop()
         self.addCleanup(loop.close)
         for close in (lambda queue: queue.queue.close(), lambda queue: self.context.close()):
-            loop.run_until_complete(asyncio.wait_for(closed(close), 60))
+            loop.run_until_complete(asyncio.wait_for(closed(close), 2 * HANG_SECONDS))
 
     def test_asyncio_closed_after_its_loop(self):
         self.queue().close()

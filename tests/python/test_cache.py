@@ -6,6 +6,7 @@ import types
 import unittest
 import unittest.mock
 
+from scene import HANG_SECONDS
 from server import Library
 
 import donard
@@ -127,7 +128,7 @@ class Awaited(WithLibrary):
                 task = asyncio.ensure_future(cache.flush())
                 await asyncio.sleep(0)
                 cache.cache.close()
-                await asyncio.wait([task], timeout=20)
+                await asyncio.wait([task], timeout=HANG_SECONDS)
                 self.assertTrue(task.cancelled())
 
         asyncio.run(body())
@@ -144,13 +145,13 @@ class Awaited(WithLibrary):
                 self.assertEqual([task.done() for task in tasks], [True, False])
                 self.take(queue)
                 self.take(queue, result=8192)
-                await asyncio.wait(tasks, timeout=20)
+                await asyncio.wait(tasks, timeout=HANG_SECONDS)
                 self.assertTrue(tasks[1].cancelled())
                 tasks = [asyncio.ensure_future(cache.flush(to_drive=True))]
                 await asyncio.sleep(0)
                 tasks[0].cancel()
 
-        asyncio.run(asyncio.wait_for(body(), 60))
+        asyncio.run(asyncio.wait_for(body(), 2 * HANG_SECONDS))
 
     # What nobody waits for takes room all the same: until it has ended the next one waits.
     def test_a_canceled_flush_still_takes_room(self):
@@ -175,7 +176,7 @@ class Awaited(WithLibrary):
                 self.take(queue, result=8192)
                 await task
 
-        asyncio.run(asyncio.wait_for(body(), 60))
+        asyncio.run(asyncio.wait_for(body(), 2 * HANG_SECONDS))
 
     # The library's close waits for a flush that a drive has begun, and nothing else of the loop would run until then.
     def test_a_canceled_flush_of_a_file_does_not_stop_the_loop(self):
@@ -200,10 +201,10 @@ class Awaited(WithLibrary):
                 with self.assertRaisesRegex(ValueError, "queue is closed"):
                     await queue.flush(file)
                 self.take(queue)
-                await asyncio.wait([task], timeout=20)
+                await asyncio.wait([task], timeout=HANG_SECONDS)
                 self.assertEqual((task.cancelled(), queue._is_over), (cancellations > 0, True))
 
-        asyncio.run(asyncio.wait_for(body(), 60))
+        asyncio.run(asyncio.wait_for(body(), 2 * HANG_SECONDS))
 
     # They would get bytes, and ask for more, of a queue that is about to close.
     def test_who_waits_for_a_queue_that_is_canceled_is_canceled(self):
@@ -224,10 +225,10 @@ class Awaited(WithLibrary):
             await asyncio.sleep(0.01)
             self.assertEqual([task.done() for task in tasks], [False, False])
             self.take(queue)
-            await asyncio.wait(tasks, timeout=20)
+            await asyncio.wait(tasks, timeout=HANG_SECONDS)
             self.assertEqual([task.cancelled() for task in tasks], [True, True])
 
-        asyncio.run(asyncio.wait_for(body(), 60))
+        asyncio.run(asyncio.wait_for(body(), 2 * HANG_SECONDS))
 
     def test_a_queue_that_ends_gives_up_its_caches(self):
         async def body():

@@ -6,8 +6,9 @@
 # without end. That is no fault of what is tested. Both ends are ended in any case; where a transport gave up the pair
 # is run again, a few times, and says so. Whatever else goes wrong fails.
 
-# Each end, and how often a pair is run before its limits are a fault of ours.
-readonly FOREIGN_SECONDS=60 FOREIGN_TRIES=4
+# Each end, and how often a pair is run before its limits are a fault of ours. An end that hangs is told before the
+# time of its test is up.
+readonly FOREIGN_SECONDS=$((HANG_SECONDS / 2)) FOREIGN_TRIES=4
 # How long one end may go on after the other has failed.
 readonly FOREIGN_GRACE_SECONDS=$((5 * PATIENCE))
 
