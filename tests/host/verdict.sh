@@ -584,14 +584,12 @@ cannot_run() {
 	((status == 3)) && grep -q "$1" <<<"$out"
 }
 
-# A git that says what it does of another user's checkout. A suite that does without git does not mind.
-# shellcheck disable=SC2031  # by other functions, for themselves
+# Git takes the checkout for another user's, and no setting says that it may read it. A suite that does without git does not mind.
 git_must_read_the_checkout() {
-	mkdir -p "$LOGS/git"
-	printf '#!/bin/sh\necho "fatal: detected dubious ownership" >&2\nexit 128\n' >"$LOGS/git/git"
-	chmod +x "$LOGS/git/git"
-	cannot_run '^check: git does not read this checkout, and style needs it' style/'licence lines' "PATH=$LOGS/git:$PATH" &&
-		cannot_run 'no folder can be made' verdict/'what it may cause' "PATH=$LOGS/git:$PATH" TMPDIR=/nonexistent
+	local -a others=(-u GIT_CONFIG_PARAMETERS -u GIT_CONFIG_COUNT GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+		GIT_TEST_ASSUME_DIFFERENT_OWNER=1)
+	cannot_run '^check: git does not read this checkout, and style needs it' style/'licence lines' "${others[@]}" &&
+		cannot_run 'no folder can be made' verdict/'what it may cause' "${others[@]}" TMPDIR=/nonexistent
 }
 
 unknown_are_refused() {
