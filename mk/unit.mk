@@ -50,7 +50,7 @@ $(CACHE_LOG_TESTS): $(BUILD)/tests/unit/cache_nvram.o
 $(BUILD)/tests/unit/test_gpu: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dlopen dlsym dlerror dlclose)
 $(BUILD)/tests/unit/test_cufile_cuda: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,dl_iterate_phdr dlopen dlsym)
 $(BUILD)/tests/unit/test_cufile_faults: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,__open_2 fstatfs ftruncate open pread pthread_create pwrite \
-	donard_file_info donard_memory_from_host $(addprefix donard_queue_,open flush poll wait write))
+	donard_file_info donard_memory_from_host donard_open $(addprefix donard_queue_,open flush poll wait write))
 
 CACHE_SERVER_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_order test_cache_turns)
 $(CACHE_SERVER_TESTS): $(BUILD)/tests/unit/cache_scene.o

@@ -20,6 +20,7 @@ static struct {
 	int direct_errno;	/* and with it */
 	uint64_t fs_block;	/* bytes */
 	int thread_error;	/* errno of the library's own threads */
+	int begin_rc;		/* -errno of libdonard's context */
 	bool bounces;		/* the file system stopped direct I/O */
 	int file_rc;		/* -errno of the file system, by whatever way it is read */
 	unsigned int spared;	/* requests of a queue that it leaves alone first */
@@ -66,6 +67,13 @@ ssize_t __wrap_pwrite(int fd, const void *from, size_t bytes, off_t at);
 int __wrap_fstatfs(int fd, struct statfs *fs);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap___open_2(const char *path, int flags);
+
+int __real_donard_open(struct donard_context **ctx, const struct donard_config *config);
+int __wrap_donard_open(struct donard_context **ctx, const struct donard_config *config);
+int __wrap_donard_open(struct donard_context **ctx, const struct donard_config *config)
+{
+	return faults.begin_rc ? faults.begin_rc : __real_donard_open(ctx, config);
+}
 
 int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
 			     struct donard_queue **queue)
@@ -492,6 +500,16 @@ static void test_without_io_uring(void **state)
 	assert_int_equal(faults.opens, 0);
 }
 
+static void test_without_libdonard(void **state)
+{
+	(void)state;
+	faults.begin_rc = -ENOMEM;
+	assert_int_equal(cuFileDriverOpen().code, CUF_NVFS_SETUP_ERROR);
+	assert_int_equal(cuFileUseCount(), 0);
+	faults.begin_rc = 0;
+	assert_int_equal(cuFileDriverOpen().code, 0);
+}
+
 /* As many tasks as the user may have: the log says why, and the next batch works. */
 static void test_without_threads(void **state)
 {
@@ -761,7 +779,7 @@ int main(void)
 		FAULT_TEST(test_file_that_cannot_be_opened_once_more),
 		FAULT_TEST(test_blocks_larger_than_the_stage),
 		FAULT_TEST(test_bounced_meanwhile),
-		FAULT_TEST(test_without_io_uring), FAULT_TEST(test_without_threads),
+		FAULT_TEST(test_without_io_uring), FAULT_TEST(test_without_threads), FAULT_TEST(test_without_libdonard),
 		FAULT_TEST(test_bad_address),
 		FAULT_TEST(test_poll_mode),
 		FAULT_TEST(test_foreign_memory),
