@@ -59,7 +59,7 @@ SHARED = {"include/donard/version.h": ["kernel"], "kernel/path.h": ["cli/doctor"
 # Libraries of their own, which the linker gives libdonard's public calls alone. Its rooms know nothing of theirs.
 LINKED = ["lib/cufile", "lib/meter"]
 OF_LINKED = {"include/donard/meter.h": "lib/meter"}
-# Rooms whose files go one way.
+# Rooms whose files go one way. Not lib/cufile: fork() takes the locks of all its files, and the driver's end ends what each of them has.
 LAYERED = ["tool", "tool/rdma", "nbd", "cli", "cli/doctor", "bench", "lib/base", "lib/region", "lib/memory", "lib/gpu", "lib/drive", "lib/ring", "lib/join", "lib/meter", "lib/copy", "lib/queue", "lib/rdma", "lib/cache", "kernel", "kernel/ntb"]
 # Only these files may include what is the lab's.
 LAB = {"lib/meter/lab.c"}
