@@ -99,8 +99,7 @@ static int taken_back(const struct donard_memory *memory)
 {
 	if (!dnd_region_lost_memory(&memory->region))
 		return gone(memory);
-	return dnd_fail(memory->ctx, DND_E_REGION_GONE, "%s: its memory was freed (cuMemFree(), or the end of the process that "
-			"allocated it), and the GPU's driver took it back. Export memory that lasts longer.",
+	return dnd_fail(memory->ctx, DND_E_REGION_GONE, "%s: " DND_REGION_LOST_MEMORY ". Export memory that lasts longer.",
 			memory->dmabuf.name);
 }
 

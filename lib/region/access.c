@@ -213,8 +213,7 @@ int dnd_region_access_failed(struct donard_context *ctx, const struct dnd_region
 	case ENXIO:
 		if (region->info.kind != P2PMEM_KIND_GPU_NVIDIA)
 			break;
-		return dnd_fail(ctx, DND_E_REGION_GONE, "%s: its memory was freed (cuMemFree(), or the end of the process that "
-				"allocated it), and the GPU's driver took it back. Free it after the donard memory.",
+		return dnd_fail(ctx, DND_E_REGION_GONE, "%s: " DND_REGION_LOST_MEMORY ". Free it after the donard memory.",
 				region->name);
 	case EIO:
 		return dnd_fail(ctx, DND_E_DEVICE, "%s: the device was reset meanwhile: what was read or "

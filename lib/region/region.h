@@ -42,6 +42,9 @@ bool dnd_region_called_back(const struct dnd_region *region);
  * freed it.
  */
 bool dnd_region_lost_memory(const struct dnd_region *region);
+/* The words for it; the object stands before them. */
+#define DND_REGION_LOST_MEMORY "its memory was freed (cuMemFree(), or the end of the process that allocated it), and the GPU's driver " \
+			       "took it back"
 /* Says why no region can be added for a GPU that CUDA has, and the remedy; "" if one can. */
 void dnd_region_gpu_obstacle(const struct donard_context *ctx, const char *bdf, char *text, size_t text_bytes);
 static inline bool dnd_region_persistent(const struct dnd_region *region)
