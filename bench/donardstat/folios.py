@@ -34,7 +34,8 @@ def _met(samples: Sequence[Sample], folios: Sequence[int], method: str, base: st
         times = stats.over(_value(samples, base, folios[0]), _value(samples, method, folio))
         return times is not None and times >= goal
 
-    return "folios of " + ", ".join(size(folio) for folio in folios if is_met(folio)) if any(map(is_met, folios)) else "none"
+    met = [size(folio) for folio in folios if is_met(folio)]
+    return f"folios of {', '.join(met)}" if met else "none"
 
 
 def large_bars(results: Sequence[Run]) -> list[str]:
