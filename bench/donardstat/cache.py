@@ -89,6 +89,32 @@ def latency(samples: Sequence[Sample]) -> list[list[str]]:
             for group in _by_method(_of(samples, "latency"))]
 
 
+# Of nvmet's, in each percentile and at each depth, for what answers out of donard's log.
+LATENCY_GOAL = 1 / 3
+
+
+def _latencies(samples: Sequence[Sample], method: str) -> list[tuple[int, str, Value]]:
+    depths = sorted({sample["queue_depth"] for sample in _of(samples, "latency") if sample["method"] == method})
+    return [(depth, which, latency_ratio(samples, method, depth, which)) for depth in depths for which in PERCENTILES]
+
+
+def _latency_judged(samples: Sequence[Sample], method: str) -> str:
+    seen = _latencies(samples, method)
+    unknown = [f"{which} at depth {depth}" for depth, which, value in seen if value is None]
+    missed = [f"{which} at depth {depth}, by {ratio(value - LATENCY_GOAL)}" for depth, which, value in seen
+              if value is not None and value > LATENCY_GOAL]
+    verdicts = [f"missed by {METHODS[method]} ({', '.join(missed)})"] if missed else []
+    if unknown:
+        verdicts += [f"not known for {METHODS[method]} ({', '.join(unknown)})"]
+    return "; ".join(verdicts) or f"met by {METHODS[method]}"
+
+
+def latency_goal(samples: Sequence[Sample]) -> list[str]:
+    """A line, or none of a run without a cache of ours."""
+    judged = [_latency_judged(samples, method) for method in ("donard", "donard-nbd") if _latencies(samples, method)]
+    return [f"The goal is a third of nvmet's or less; {'; '.join(judged)}."] if judged else []
+
+
 RATE_HEADS = ["drive", "rounds", "donard / fio, of medians", "least to most"]
 # Of fio's rate.
 RATE_GOAL = 0.95
@@ -172,7 +198,8 @@ def _on_fabric(there: Sequence[Run]) -> list[str]:
     if destaged_bytes(samples):
         lines += _part(f"Bytes of the destage, {over}", BYTES_WORDS, table(1, BYTES_HEADS, destaged_bytes(samples)))
     if latency(samples):
-        lines += _part(f"Latency before a slow drive, {over}", LATENCY_WORDS, table(2, LATENCY_HEADS, latency(samples)))
+        lines += _part(f"Latency before a slow drive, {over}", LATENCY_WORDS,
+                       [*table(2, LATENCY_HEADS, latency(samples)), "", *latency_goal(samples)])
     if destage_rates(samples):
         lines += _part(f"Rate of the destage, {over}", RATE_WORDS,
                        [*table(1, RATE_HEADS, destage_rates(samples)), "", rate_goal(samples)])

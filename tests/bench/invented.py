@@ -121,7 +121,8 @@ def cache_run() -> Iterator[Json]:
                "measured": measured((0, 0, 0, 0), 0, 1024.0 * writes, 0) | {"instructions_kernel": 5000 * writes}}
     yield {"purpose": "destaged-bytes", "method": "donard", "bytes": 409600, "from_nvram": 409600, "from_dram": 0}
     yield {"purpose": "refused", "method": "writecache-p", "why": "Operation not supported"}
-    for round_, (method, depth, slower) in itertools.product(range(3), (("donard", 1, 1), ("nvmet", 1, 8), ("donard", 16, 2), ("nvmet", 16, 128))):
+    for round_, (method, depth, slower) in itertools.product(range(3), (("donard", 1, 1), ("donard-nbd", 1, 4), ("nvmet", 1, 8),
+                                                                        ("donard", 16, 2), ("nvmet", 16, 128))):
         yield {"purpose": "latency", "method": method, "queue_depth": depth, "round": round_, "writes": 48, "drive_bytes_per_second": 32768,
                "latency_ns": {name: 1000 * slower * (round_ + 1) for name in ("p50", "p90", "p99", "max")}}
     for limit, round_, size, method in itertools.product((0, 16 * MIB), range(3), (1, 2), ("donard", "fio")):

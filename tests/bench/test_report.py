@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from donardstat import command, plots, rdma, summary
+from donardstat import cache, command, plots, rdma, summary
 from donardstat.results import Run
 from donardstat.text import MARK, RATIOS_MARK
 from invented import Json, copy, results
@@ -236,8 +236,16 @@ class Report(unittest.TestCase):
         self.shows(r"^\| donard's cache \| 409,600 \| 409,600 \| 0 \|$")
         self.shows(r"^\| donard's cache \| 1 \| 48 \| 3 \| 0\.13 \| 0\.13 \| 0\.13 \|$")
         self.shows(r"^\| donard's cache \| 16 \| 48 \| 3 \| 0\.02 \| 0\.02 \| 0\.02 \|$")
+        self.shows(r"; met by donard's cache; missed by donard's cache, by NBD \(p50 at depth 1, by 0\.17, p90 .*, max at depth 1, by 0\.17\)\.$")
         self.shows(r"^\| 16 MiB/s \| 3 \| 1\.10 \| 1\.10 \|$")
         self.shows(r"missed by 0\.45 with the drive as fast as it is; met with the drive at 16 MiB/s\.$")
+
+    def test_cache_latency_unknown(self):
+        """report: a latency that no round has beside nvmet's misses no goal, and meets none"""
+        samples = [sample for sample in results("cache")["samples"] if (sample["method"], sample.get("queue_depth")) != ("nvmet", 16)]
+        said, = cache.latency_goal(samples)
+        self.assertRegex(said, r"; not known for donard's cache \(p50 at depth 16, .*\); missed by donard's cache, by NBD \(p50 at depth 1, ")
+        self.assertEqual(cache.latency_goal([sample for sample in samples if sample["method"] == "nvmet"]), [])
 
     def test_cache_fabric(self):
         """report: what joined the machines of a cache, as the run or its file's name says"""
