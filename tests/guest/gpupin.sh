@@ -424,6 +424,13 @@ persistent_pins() {
 	t "lab: put at another address" complains put-elsewhere "of another kind or address than the get's"
 	t "lab: unmapped twice" complains unmap-twice 'an unmapping of what is not mapped'
 	t "lab: a call in the callback" complains call-in-callback 'from inside of a free callback' 'get revoke'
+	t "lab: put by another process" complains put-by-another 'from another process does nothing'
+	t "lab: put again after it failed" complains put-again-after-failure 'again after it failed' 'put_persistent 5'
+	# A kernel with checks of its own reports these two itself.
+	can debug || {
+		t "lab: put with preemption off" complains put-in-atomic 'from atomic context'
+		t "lab: a lock kept by the callback" complains lock-in-callback 'left a lock held' 'get revoke'
+	}
 	t "lab: a leak" complains_of_a_leak
 	t "lab: levers are checked" levers_are_checked
 	for name in $(tests_of gpupin); do

@@ -58,8 +58,9 @@ static u64 pins_made;
 /* True if the call may go on. */
 static bool caller_is_sound(void)
 {
+	if (LAB_COMPLAIN(preempt_count(), "nvidia_p2p call from atomic context\n"))
+		return false;
 	might_sleep();
-	LAB_COMPLAIN(preempt_count(), "nvidia_p2p call from atomic context\n");
 	return !LAB_COMPLAIN(READ_ONCE(lab.in_callback) == current,
 		     "nvidia_p2p call from inside of a free callback\n");
 }

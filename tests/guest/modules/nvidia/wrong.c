@@ -6,7 +6,9 @@
  */
 #include <linux/module.h>
 #include <linux/pci.h>
+#include <linux/preempt.h>
 #include <linux/string.h>
+#include <linux/workqueue.h>
 
 #include "../../../../kernel/nv_p2p.h"
 
@@ -34,6 +36,15 @@ static void nothing(void *data)
 static void calls(void *data)
 {
 	put(0, 0, va, table);
+}
+
+static bool locked;
+
+/* As one that takes a spinlock and forgets it. */
+static void locks(void *data)
+{
+	preempt_disable();
+	locked = true;
 }
 
 static int got(struct nvidia_p2p_page_table **made, void (*callback)(void *data))
@@ -77,6 +88,49 @@ static int put_elsewhere(void)
 	return ret;
 }
 
+static int put_in_atomic(void)
+{
+	int ret = got(&table, nothing);
+
+	if (!ret) {
+		preempt_disable();
+		put(0, 0, va, table);
+		preempt_enable();
+		put(0, 0, va, table);
+	}
+	return ret;
+}
+
+static void put_it(struct work_struct *work)
+{
+	put(0, 0, va, table);
+}
+
+static int put_by_another(void)
+{
+	int ret = got(&table, nothing);
+	struct work_struct work;
+
+	if (!ret) {
+		INIT_WORK_ONSTACK(&work, put_it);
+		schedule_work(&work);
+		flush_work(&work);
+		destroy_work_on_stack(&work);
+		put(0, 0, va, table);
+	}
+	return ret;
+}
+
+/* Lever "get revoke". */
+static int lock_in_callback(void)
+{
+	int ret = got(&table, locks);
+
+	if (locked)
+		preempt_enable();
+	return ret;
+}
+
 static int unmap_twice(void)
 {
 	typeof(&nvidia_p2p_dma_map_pages) map = symbol_get(nvidia_p2p_dma_map_pages);
@@ -111,6 +165,24 @@ static int leak(void)
 	return ret;
 }
 
+/* Lever "put_persistent" with an error by which NVIDIA's driver has let go of the pin's GPU. */
+static int put_again_after_failure(void)
+{
+	typeof(&nvidia_p2p_put_pages_persistent) put_persistent =
+		symbol_get(nvidia_p2p_put_pages_persistent);
+	int ret;
+
+	if (!put_persistent)
+		return -EOPNOTSUPP;
+	ret = leak();
+	if (!ret) {
+		put_persistent(va, table, 0);
+		put_persistent(va, table, 0);
+	}
+	symbol_put(nvidia_p2p_put_pages_persistent);
+	return ret;
+}
+
 static int break_rule(void)
 {
 	if (!strcmp(what, "put-twice"))
@@ -119,6 +191,14 @@ static int break_rule(void)
 		return put_late();
 	if (!strcmp(what, "put-elsewhere"))
 		return put_elsewhere();
+	if (!strcmp(what, "put-in-atomic"))
+		return put_in_atomic();
+	if (!strcmp(what, "put-by-another"))
+		return put_by_another();
+	if (!strcmp(what, "put-again-after-failure"))
+		return put_again_after_failure();
+	if (!strcmp(what, "lock-in-callback"))
+		return lock_in_callback();
 	if (!strcmp(what, "unmap-twice"))
 		return unmap_twice();
 	if (!strcmp(what, "call-in-callback"))
