@@ -5,7 +5,7 @@
 
 readonly ROOT_PACKAGES=(
 	# to build in it (gcc-12: what Debian's 6.1 headers insist on)
-	gcc g++ gcc-12 pahole make bc bison flex libelf-dev libssl-dev libc6-dev pkg-config sparse liburing-dev libjson-c-dev libinih-dev libpci-dev libcmocka-dev
+	gcc g++ gcc-12 pahole make bc bison flex libelf-dev libssl-dev libc6-dev pkg-config sparse ccache liburing-dev libjson-c-dev libinih-dev libpci-dev libcmocka-dev
 	libibverbs-dev librdmacm-dev libisal-dev nbdkit-plugin-dev
 	# to run in it
 	bash-builtins fio nvme-cli pciutils kmod mount util-linux e2fsprogs xfsprogs mdadm lvm2 procps iproute2 strace jq
@@ -65,7 +65,7 @@ build_root() {
 	unpack_kernels "$kernels" "$root"
 	cp "$kernels/versions" "$root/etc/donard-kernels"
 	# Places to mount things on: the tree itself stays read-only from here on.
-	mkdir -p "$root"/{src,out,kernel,mnt/share,mnt/lab}
+	mkdir -p "$root"/{src,out,kernel,ccache,mnt/share,mnt/lab}
 	rm -f "$list" "$tar"
 }
 

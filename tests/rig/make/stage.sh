@@ -65,10 +65,14 @@ build_module() {
 	strip --strip-debug "$dir"/*.ko "$dir"/kernel/*.o
 }
 
-# build_userspace DIR ROOT CUFILE - the project's own programs, and those of tests/guest; CUFILE is packaged_cufile's.
+# build_userspace DIR ROOT CUFILE - the project's own programs, and those of tests/guest; CUFILE is packaged_cufile's. Most of
+# their sources are the same as the last time.
 build_userspace() {
 	local dir=$1 root=$2
-	mkdir -p "$dir/dest/opt/donard/tests/bin" "$dir/build"
+	local -x COMPILED=$CACHE_DIR/ccache-root
+	mkdir -p "$dir/dest/opt/donard/tests/bin" "$dir/build" "$COMPILED"
+	# For forget_unused.
+	touch "$COMPILED"
 	say "building the programs for the guest"
 	in_root "$root" "$dir" make -s -C /src BUILD=/out/build userspace python
 	in_root "$root" "$dir" make -s -C /src BUILD=/out/build DESTDIR=/out/dest PREFIX=/usr install install-rules install-python
