@@ -82,7 +82,7 @@ complains_of_a_leak() {
 	at_end "add_gpu $*"
 	echo "$LAB_GPU_BDF" >/sys/bus/pci/drivers/nvidia/unbind
 	matches "complaint" '65536 bytes at .* were never put' "$(lever complaint)"
-	nothing_is_pinned || fail "the driver has not forgotten it: $(lever pinned_pages)"
+	nothing_is_pinned || wrong "the driver has not forgotten it: $(lever pinned_pages)"
 	echo "$LAB_GPU_BDF" >/sys/bus/pci/drivers/nvidia/bind
 }
 
@@ -101,7 +101,7 @@ refused() {
 	seen=$(gpupin pin-says 2>&1) || status=$?
 	equal "exit status (it said: $seen)" 0 "$status"
 	matches "what a pin says" "^$1: .*$2" "$seen"
-	nothing_is_pinned || fail "something stays pinned: $(lever pinned_pages)"
+	nothing_is_pinned || wrong "something stays pinned: $(lever pinned_pages)"
 }
 
 # driver_fails ERRNO-NUMBER ERRNO WORDS
@@ -150,7 +150,7 @@ put_fails_for_good() {
 	at_end "add_gpu $*"
 	echo "$LAB_GPU_BDF" >/sys/bus/pci/drivers/nvidia/unbind
 	echo "$LAB_GPU_BDF" >/sys/bus/pci/drivers/nvidia/bind
-	nothing_is_pinned || fail "something stays pinned: $(lever pinned_pages)"
+	nothing_is_pinned || wrong "something stays pinned: $(lever pinned_pages)"
 }
 
 # Of a driver with a callback it is the callback that ends the pin.
@@ -239,7 +239,7 @@ region_removed_under_reads() {
 	with_reads
 	remove_gpu
 	at_end "add_gpu $*"
-	nothing_is_pinned || fail "something stays pinned after the removal: $(lever pinned_pages)"
+	nothing_is_pinned || wrong "something stays pinned after the removal: $(lever pinned_pages)"
 	[[ -e /proc/$READER ]] || fail "the reader is gone, so that nothing was shown"
 }
 
@@ -251,7 +251,7 @@ driver_unbound_under_reads() {
 	kill -KILL "$READER"
 	wait $!
 	echo "$LAB_GPU_BDF" >/sys/bus/pci/drivers/nvidia/bind
-	nothing_is_pinned || fail "something stays pinned: $(lever pinned_pages)"
+	nothing_is_pinned || wrong "something stays pinned: $(lever pinned_pages)"
 	add_gpu "$@"
 }
 
@@ -270,7 +270,7 @@ unplugged_under_reads() {
 	within 20 region_gone "${REGION##*/}"
 	kill -KILL "$READER"
 	event_succeeds
-	nothing_is_pinned || fail "something stays pinned: $(lever pinned_pages)"
+	nothing_is_pinned || wrong "something stays pinned: $(lever pinned_pages)"
 	gpu_again "$@"
 }
 
