@@ -143,7 +143,7 @@ static int may_map(struct dma_buf_attachment *attach)
 
 	if (READ_ONCE(x->revoked))
 		return -ENODEV;
-	if (atomic64_read(&x->region->import_epoch) == a->epoch)
+	if (!p2pmem_imports_are_outdated(x->region, a->epoch))
 		return 0;
 	say_refused(x, attach, "the device was reset since it attached: register or import the dma-buf once more");
 	return -EIO;

@@ -112,6 +112,21 @@ static bool look_for_reset(struct p2pmem_region *r)
 }
 
 /*
+ * Was the device reset since an importer attached, in @epoch?  While no importer has a
+ * mapping nobody looks for resets of another driver's function, so this does.  The caller
+ * holds the dma-buf's lock, and need not be in the region.
+ */
+bool p2pmem_imports_are_outdated(struct p2pmem_region *r, u64 epoch)
+{
+	u64 resets = r->provider->foreign ? p2pmem_guard_resets(r->pdev) : 0;
+
+	/* Whoever counts a reset raises the epoch first, and function_resets afterwards. */
+	if (resets != smp_load_acquire(&r->function_resets))
+		return true;
+	return atomic64_read(&r->import_epoch) != epoch;
+}
+
+/*
  * May somebody attach, as of @epoch?  Not while the device is being reset, and not while
  * others are told of a reset: all importers of a dma-buf are told at once, and a new
  * pinned importer would be revoked for good.  The caller is in the region.  Waits for
@@ -122,7 +137,7 @@ bool p2pmem_imports_may_begin(struct p2pmem_export *x, u64 epoch)
 	struct p2pmem_region *r = x->region;
 
 	lockdep_assert_held(&r->gate);
-	return !READ_ONCE(r->resetting) && !is_being_reset(r) && p2pmem_export_was_told(x, epoch);
+	return !READ_ONCE(r->resetting) && !p2pmem_imports_are_outdated(r, epoch) && p2pmem_export_was_told(x, epoch);
 }
 
 static bool has_no_mapping(struct p2pmem_export *x, u64 epoch)

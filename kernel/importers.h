@@ -26,6 +26,7 @@ void p2pmem_imports_outdate(struct p2pmem_region *r);
 
 /* dmabuf_reset.c */
 void p2pmem_imports_await(struct p2pmem_region *r);
+bool p2pmem_imports_are_outdated(struct p2pmem_region *r, u64 epoch);
 void p2pmem_outdate_fn(struct work_struct *work);
 void p2pmem_imports_watch(struct p2pmem_region *r);
 void p2pmem_imports_unwatch(struct p2pmem_region *r);

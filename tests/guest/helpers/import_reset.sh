@@ -69,6 +69,25 @@ told_after() {
 	ends owner
 }
 
+# refused_after MODE REGION BDF COMMAND... - whoever is attached, and had no mapping when that reset the device, gets none. Nobody but
+# that importer looks at the region meanwhile. Then others are told of the reset, and after that a new attachment is as good as any.
+refused_after() {
+	local mode=$1 region=$2 bdf=$3
+	shift 3
+	begin owner open "$region" export 0 "$EXPORT_BYTES" attach "$mode" "$bdf" wait map both sync sync detach wait
+	"$@"
+	go_on owner
+	owner_says 1 "map: EIO" "sync: EIO" "sync: ok" "detach: ok"
+	within 15 can_be_imported "$mode" "$bdf"
+	go_on owner
+	ends owner
+}
+
+# can_be_imported MODE BDF - what OWNER exports.
+can_be_imported() {
+	dmabuf take "$(pid_of owner)" "$(fd_of owner)" attach "$1" "$2" map both >/dev/null 2>&1
+}
+
 reset_function() {
 	echo 1 >"/sys/bus/pci/devices/$1/reset"
 }
@@ -201,6 +220,8 @@ resets() {
 	lt "reset: an error that is not fatal" told_after dynamic p2pmem0 "$LAB_ALPHA_BDF" start_recovery
 	lt "reset: a drive's, under its CMB" told_after dynamic p2pmem1 "$LAB_BETA_BDF" reset_drive "$LAB_ALPHA_BDF"
 	lt "reset: a drive's controller's, under its CMB" told_after revocable p2pmem1 "$LAB_BETA_BDF" reset_controller "$LAB_ALPHA_BDF"
+	lt "reset: a drive's, under its CMB, attached without a mapping" refused_after dynamic p2pmem1 "$LAB_BETA_BDF" reset_drive "$LAB_ALPHA_BDF"
+	lt "reset: by hand, attached without a mapping" refused_after revocable p2pmem0 "$LAB_ALPHA_BDF" reset_function "$LAB_GPU_BDF"
 	lt "reset: does not wait for a driver" callback_stalls
 	lt "reset: does not wait for a lock" lock_stalls
 	lt "reset: does not wait for a request" request_stalls
