@@ -672,7 +672,7 @@ run_verdict() {
 	try "verdict: nor one of a checkout that git does not read" git_must_read_the_checkout
 	try "verdict: a suite that no row names is caught" an_unnamed_suite_is_caught
 	try "verdict: a folder calls for its suites" calls_for 'unit rdma seeds traffic cache cachedisk' lib/rdma/session.c
-	try "verdict: the longest row counts" calls_for 'uapi folio bigbar' kernel/window.c
+	try "verdict: the longest row counts" calls_for 'gpu gpupin cuda' kernel/window.c
 	try "verdict: a script calls for its suite" calls_for copy tests/guest/copy.sh
 	try "verdict: a program calls for its users" calls_for pairs tests/guest/pairs_calls.h
 	try "verdict: also by a helper" calls_for rdma tests/guest/rdmaclient.c
