@@ -200,16 +200,28 @@ static void note_present(struct apply *apply, const struct region_section *secti
 	note(apply, section, "present", region->name, region->bdf, text);
 }
 
-static void note_failed(struct apply *apply, const struct region_section *section, const char *bdf)
+/* @region was there: until it has ended, its memory may be refused. */
+static const char *say_leaving(char text[256], const struct donard_region_info *region)
 {
-	char text[CLI_ERROR_BYTES];
+	snprintf(text, 256, "%s is %s: 'donard-cli info %s' names its holders. Run this again when it is gone", region->name,
+		 donard_region_state_text(region->state), region->name);
+	return text;
+}
 
+/* @leaving: the region that was there, or NULL. */
+static void note_failed(struct apply *apply, const struct region_section *section, const char *bdf,
+			const struct donard_region_info *leaving)
+{
+	char error[CLI_ERROR_BYTES], held[256] = "", text[CLI_ERROR_BYTES + 256];
+
+	snprintf(text, sizeof(text), "%s%s%s", cli_error(apply->cli, error), leaving ? " " : "",
+		 leaving ? say_leaving(held, leaving) : "");
 	apply->undone++;
-	note(apply, section, "failed", "", bdf, cli_error(apply->cli, text));
+	note(apply, section, "failed", "", bdf, text);
 }
 
 static void add(struct apply *apply, const struct region_section *section,
-		const struct donard_candidate_info *candidate)
+		const struct donard_candidate_info *candidate, const struct donard_region_info *leaving)
 {
 	char reason[DONARD_REASON_BYTES] = "", name[32];
 	struct donard_region_add what = {
@@ -221,7 +233,7 @@ static void add(struct apply *apply, const struct region_section *section,
 	int rc = donard_region_add(apply->cli->ctx, &what);
 
 	if (rc < 0) {
-		note_failed(apply, section, candidate->bdf);
+		note_failed(apply, section, candidate->bdf, leaving);
 		return;
 	}
 	apply->udev_works = true;
@@ -229,7 +241,7 @@ static void add(struct apply *apply, const struct region_section *section,
 	if (section->pinned_importers)
 		rc = donard_region_set_pinned_importers(apply->cli->ctx, name, true);
 	if (rc < 0)
-		note_failed(apply, section, candidate->bdf);
+		note_failed(apply, section, candidate->bdf, NULL);
 	else
 		note(apply, section, "added", name, candidate->bdf, reason);
 }
@@ -239,6 +251,31 @@ static void note_absent(struct apply *apply, const struct region_section *sectio
 {
 	apply->undone += candidate->obstacle[0] != '\0';
 	note(apply, section, "absent", "", candidate->bdf, candidate->obstacle);
+}
+
+/*
+ * The region that an add would wait for, with the configuration locked for all, or NULL: the section's own, or any of a function
+ * that is being unbound, since an unbind holds the function's lock until the holders let go.
+ */
+static const struct donard_region_info *draining_on(const struct machine *machine, const struct donard_candidate_info *candidate,
+						    const struct donard_region_info *own)
+{
+	for (unsigned int i = 0; machine->regions && i < donard_region_count(machine->regions); i++) {
+		const struct donard_region_info *region = donard_region_get(machine->regions, i);
+
+		if (region->state == DONARD_STATE_DRAINING && !strcmp(region->bdf, candidate->bdf) &&
+		    (region == own || !candidate->driver[0]))
+			return region;
+	}
+	return NULL;
+}
+
+static void note_draining(struct apply *apply, const struct region_section *section, const struct donard_region_info *region)
+{
+	char text[256];
+
+	apply->undone++;
+	note(apply, section, "failed", "", region->bdf, say_leaving(text, region));
 }
 
 /* To add it would wait for the drive, with the configuration locked for all. */
@@ -251,7 +288,9 @@ static void note_busy(struct apply *apply, const struct region_section *section,
 static void apply_section(struct apply *apply, const struct region_section *section)
 {
 	const struct donard_region_info *region = machine_region_of(&apply->machine, section);
-	const struct donard_candidate_info *candidate, *busy = region ? NULL : machine_busy(&apply->machine, section);
+	bool present = region && region->state == DONARD_STATE_READY;
+	const struct donard_candidate_info *candidate, *busy = present ? NULL : machine_busy(&apply->machine, section);
+	const struct donard_region_info *draining;
 	unsigned int count = machine_find(&apply->machine, section, &candidate);
 
 	if (!candidate)
@@ -264,12 +303,14 @@ static void apply_section(struct apply *apply, const struct region_section *sect
 		note_busy(apply, section, busy);
 	else if (!candidate)
 		note_missing(apply, section);
-	else if (region)
+	else if (present)
 		note_present(apply, section, candidate, region);
+	else if ((draining = draining_on(&apply->machine, candidate, region)))
+		note_draining(apply, section, draining);
 	else if (apply->dry_run)
 		note_absent(apply, section, candidate);
 	else
-		add(apply, section, candidate);
+		add(apply, section, candidate, region);
 }
 
 static bool is_asked_for(const struct cli *cli, const char *name)

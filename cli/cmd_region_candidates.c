@@ -38,6 +38,16 @@ static const char *regions_of(const struct machine *machine, const struct donard
 	return names;
 }
 
+static bool has_ready_region(const struct machine *machine, const struct donard_candidate_info *candidate)
+{
+	const struct donard_region_info *region;
+
+	for (size_t i = 0; (region = donard_region_get(machine->regions, i)); i++)
+		if (region->state == DONARD_STATE_READY && machine_candidate_of(machine, region) == candidate)
+			return true;
+	return false;
+}
+
 /* Null where only the device could tell, and did not. */
 static void add_place(struct json_object *model, const struct donard_candidate_info *info)
 {
@@ -81,18 +91,29 @@ static struct json_object *build(const struct machine *machine,
 	return model;
 }
 
-/* What is no region yet: how it becomes one, and what has to be done before. */
+static void print_leaving(const struct machine *machine, const struct donard_candidate_info *candidate)
+{
+	const struct donard_region_info *region;
+
+	for (size_t i = 0; (region = donard_region_get(machine->regions, i)); i++)
+		if (machine_candidate_of(machine, region) == candidate)
+			printf("# %s is %s: until its holders let go ('donard-cli info %s' names them), this may wait or be "
+			       "refused\n", region->name, donard_region_state_text(region->state), region->name);
+}
+
+/* What is no region, or soon none any more: how it becomes one, and what has to be done before. */
 static void print_commands(const struct machine *machine)
 {
 	const struct donard_candidate_info *info;
-	char text[128], names[NAMES_BYTES];
+	char text[128];
 
 	for (size_t i = 0; (info = donard_candidate_get(machine->candidates, i)); i++) {
-		if (regions_of(machine, info, names)[0])
+		if (has_ready_region(machine, info))
 			continue;
 		putchar('\n');
 		if (note_of(info)[0])
 			printf("# %s\n", note_of(info));
+		print_leaving(machine, info);
 		puts(command_of(info, text));
 	}
 }

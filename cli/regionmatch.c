@@ -179,7 +179,7 @@ static bool is_given(const struct region_section *section, const struct donard_r
 /* In the order of the matching: what was given already, what says how long it is, and what takes whatever is there. */
 enum match { GIVEN, EXACT, ANY, MATCHES };
 
-static void match_section(struct machine *machine, const struct region_section *section, enum match match)
+static void match_section(struct machine *machine, const struct region_section *section, enum match match, bool ready)
 {
 	const struct donard_candidate_info *candidate;
 	const struct donard_region_info *region;
@@ -188,12 +188,19 @@ static void match_section(struct machine *machine, const struct region_section *
 	    machine_find(machine, section, &candidate) != 1)
 		return;
 	for (size_t i = 0; (region = donard_region_get(machine->regions, i)); i++) {
-		if (machine->sections[i] || !section_is_region(section, candidate, region) ||
-		    (match == GIVEN && !is_given(section, region)))
+		if (machine->sections[i] || (region->state == DONARD_STATE_READY) != ready ||
+		    !section_is_region(section, candidate, region) || (match == GIVEN && !is_given(section, region)))
 			continue;
 		machine->sections[i] = section;
 		return;
 	}
+}
+
+static void match_all(struct machine *machine, const struct region_config *config, bool ready)
+{
+	for (enum match match = GIVEN; match < MATCHES; match++)
+		for (size_t i = 0; i < config->count; i++)
+			match_section(machine, &config->sections[i], match, ready);
 }
 
 int machine_match(struct donard_context *ctx, struct machine *machine, const struct region_config *config)
@@ -201,9 +208,9 @@ int machine_match(struct donard_context *ctx, struct machine *machine, const str
 	machine->sections = calloc(donard_region_count(machine->regions) + 1, sizeof(const struct region_section *));
 	if (!machine->sections)
 		return donard_fail(ctx, -ENOMEM, "no-memory", "there is no memory left");
-	for (enum match match = GIVEN; match < MATCHES; match++)
-		for (size_t i = 0; i < config->count; i++)
-			match_section(machine, &config->sections[i], match);
+	/* What is on its way out stays for as long as somebody holds it, and its device may be back by then. */
+	match_all(machine, config, true);
+	match_all(machine, config, false);
 	return 0;
 }
 

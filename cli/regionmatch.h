@@ -39,8 +39,8 @@ bool section_is_region(const struct region_section *section,
 		       const struct donard_region_info *region);
 /*
  * Pairs sections with regions.  Each has one other at most: sections may be equal but for their names and users.  Whom
- * udev gave a region keeps it.  The configuration must not change as long as the machine is used.  Returns 0, or -ENOMEM as the
- * failure of @ctx.
+ * udev gave a region keeps it.  One that is being taken away has a section only if no other region can have it.  The
+ * configuration must not change as long as the machine is used.  Returns 0, or -ENOMEM as the failure of @ctx.
  */
 int machine_match(struct donard_context *ctx, struct machine *machine, const struct region_config *config);
 /* The section from which the region, one of @machine, was made, or could have been; or NULL. */
@@ -48,7 +48,7 @@ const struct region_section *machine_section_of(const struct machine *machine, c
 /* A section that the region fits, but that means several devices, so that it may be another's; or NULL. */
 const struct region_section *
 machine_doubt(const struct machine *machine, const struct region_config *config, const struct donard_region_info *region);
-/* The region of that section, or NULL. */
+/* The region of that section, be it on its way out, or NULL. */
 const struct donard_region_info *machine_region_of(const struct machine *machine, const struct region_section *section);
 /* Does the link with the section's name lead to this node? */
 bool section_is_linked(const struct region_section *section, const struct stat *node);

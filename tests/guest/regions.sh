@@ -3,6 +3,9 @@
 # Regions that stay: what could be one, how they are saved and brought back, in another slot too, and what udev makes
 # of them.
 
+# shellcheck source=removal.sh
+. ./removal.sh
+
 readonly CONF=/etc/donard
 
 # rt NAME FUNCTION [ARG...] - t, with no configuration before it and the lab's three regions behind it.
@@ -437,6 +440,27 @@ other_than_configured() {
 	matches "of the PMR" "$pmr is there, with pinned importers refused instead of accepted.*echo 1 >/sys" "$(<"$WORK/apply.err")"
 }
 
+# leaving_is_not_there EVENT... - the region goes when its holder lets go, and is told of until then.
+leaving_is_not_there() {
+	local holder command wait="p2pmem0 is draining: 'donard-cli info p2pmem0' names its holders. Run this again when it is gone"
+	three_sections
+	command="donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2"
+	holder vmsplice p2pmem0 $((2 * MIB)) >"$WORK/holder" 2>&1 &
+	holder=$!
+	at_end "kill -KILL $holder 2>/dev/null"
+	within 10 grep -q ready "$WORK/holder"
+	in_background "$@"
+	within 20 is_draining
+	equal "what would be done" $'gpu failed\ncmb present\npmr present\nexit 1' "$(statuses --dry-run)"
+	equal "what apply did" $'gpu failed\ncmb present\npmr present\nexit 1' "$(statuses)"
+	matches "its message" "gpu: $wait" "$(<"$WORK/apply.err")"
+	! event_ended || fail "the event did not wait for the holder: $(<"$WORK/event")"
+	exits 0 "# p2pmem0 is draining: until [^"$'\n'"]*"$'\n'"$command" donard-cli region candidates
+	kill -USR2 "$holder"
+	event_succeeds
+	equal "what apply did then" $'gpu added\ncmb present\npmr present\nexit 0' "$(statuses)"
+}
+
 # --- udev ---
 
 start_udev() {
@@ -623,6 +647,8 @@ core rt "links name regions" links_name_regions
 ! can pool || rt "a section without a length comes last" rest_comes_last
 ! can pool || rt "the rest of a pool comes back" rest_of_a_pool
 rt "a region that is not as configured" other_than_configured
+rt "a region that is being removed is not there" leaving_is_not_there donard-cli region remove p2pmem0
+rt "a region that is being unbound is not there" leaving_is_not_there unbind_gpu
 rt "removed where sysfs is read-only" removed_without_sysfs
 rt "neither added nor set where sysfs is read-only" not_written_to_sysfs
 rt "udev names regions and gives them to their users" udev_names_and_gives

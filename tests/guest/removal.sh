@@ -124,8 +124,19 @@ bar_start() {
 	sed -n "$(($2 + 1))s/ .*//p" "/sys/bus/pci/devices/$1/resource"
 }
 
+# not_taken_for_quarantined - who asks for a region of the card that came into the slot has none.
+not_taken_for_quarantined() {
+	local conf=$WORK/conf seen
+	mkdir -p "$conf"
+	printf '[card]\npath = %s\nkind = pci-bar\nbar = 2\n' "$(donard-cli region candidates --json |
+		jq -r ".candidates[] | select(.bdf == \"$LAB_GPU_BDF\") | .path")" >"$conf/regions.conf"
+	seen=$(donard-cli region apply --dry-run --config "$conf" 2>&1) || true
+	[[ $seen != *present* ]] || fail "what is in quarantine counts as the card's: $seen"
+}
+
 # add_off_quarantine START - the card that came into the slot gets a region only if its BAR lies elsewhere than at START.
 add_off_quarantine() {
+	not_taken_for_quarantined
 	donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >"$WORK/add" 2>&1 || return 0
 	[[ $(bar_start "$LAB_GPU_BDF" 2) != "$1" ]] || fail "a region on memory in quarantine"
 	donard-cli region remove "$(<"$WORK/add")"

@@ -122,14 +122,40 @@ top_escapes() {
 	[[ $said == *'12   a\x1b[31mb\xc2\x9bc\x7f  4 KiB'* && $said != *$'\033'* ]]
 }
 
-# A BAR of 20 regions, whose names are all there.
-candidates_name_all() {
-	local tree=$LOGS/top i
-	mkdir -p "$tree/bus/pci/devices/0000:03:00.0"
+# one_bar - the card that has the region, for what looks at its memory as well.
+one_bar() {
+	local card=$LOGS/top/bus/pci/devices/0000:03:00.0
+	mkdir -p "$card"
 	{
 		printf '0x0 0x0 0x0\n%.0s' 0 1
 		echo 0x380000000000 0x38000fffffff 0x14220c
-	} >"$tree/bus/pci/devices/0000:03:00.0/resource"
+	} >"$card/resource"
+}
+
+# A region that ends only when its holders let go is none to look for, and leaves its section to one that is there.
+leaving_is_not_present() {
+	local regions=$LOGS/top/class/p2pmem conf=$LOGS/leaving
+	local -a apply=(region apply --dry-run --config "$LOGS/leaving")
+	one_bar
+	mkdir -p "$conf"
+	printf '[a]\npath = pci-0000:03:00.0\nkind = pci-bar\nbar = 2\nmode = 0600\n' >"$conf/regions.conf"
+	cli_exits 0 'a +present +p2pmem0' "${apply[@]}" || return
+	echo draining >"$regions/p2pmem0/state"
+	cli_exits 1 "a: p2pmem0 is draining: 'donard-cli info p2pmem0' names its holders" "${apply[@]}" || return
+	echo quarantined >"$regions/p2pmem0/state"
+	cli_exits 0 'a +absent' "${apply[@]}" || return
+	cli_exits 0 '^donard-cli region add --kind pci-bar --device 0000:03:00.0 --bar 2$' region candidates || return
+	cli_exits 0 'p2pmem/by-name/a$' region identity p2pmem0 --config "$conf" || return
+	cp -r "$regions/p2pmem0" "$regions/p2pmem1"
+	echo ready >"$regions/p2pmem1/state"
+	cli_exits 0 'a +present +p2pmem1' "${apply[@]}" || return
+	cli_exits 0 '^DONARD_MODE=0600$' region identity p2pmem1 --config "$conf"
+}
+
+# A BAR of 20 regions, whose names are all there.
+candidates_name_all() {
+	local tree=$LOGS/top i
+	one_bar
 	for i in {1..19}; do
 		cp -r "$tree/class/p2pmem/p2pmem0" "$tree/class/p2pmem/p2pmem$i"
 	done
@@ -155,5 +181,6 @@ run_top() {
 	try "cli: top, rates" in_top_tree top_rates
 	try "cli: top, escapes in a name" in_top_tree top_escapes
 	try "cli: region candidates, a BAR of many regions" in_top_tree candidates_name_all
+	try "cli: region apply, a region on its way out" in_top_tree leaving_is_not_present
 	try "cli: top at a terminal" in_top_tree top_at_terminal
 }

@@ -250,6 +250,41 @@ static void each_has_one(void **state)
 	machine_forget(&machine);
 }
 
+/* The card is back while somebody holds memory that it had before: what is held is not what is configured. */
+static void leaving(void **state)
+{
+	struct fake *fake = *state;
+	struct region_section sections[] = { section(DONARD_KIND_PCI_BAR), section(DONARD_KIND_PCI_BAR) };
+	struct region_config config = { .count = 1, .sections = sections };
+	struct machine machine;
+
+	invent(fake);
+	strcpy(sections[0].path, "pci-0000:00:05.0/00.0");
+	strcpy(sections[0].name, "card");
+	strcpy(sections[1].path, "pci-0000:00:05.0/00.0");
+	strcpy(sections[1].name, "other");
+	fake_region(fake, "p2pmem0", "pci-bar", "0000:06:00.0");
+	fake_file(fake, "class/p2pmem/p2pmem0/bar", "0");
+	fake_file(fake, "class/p2pmem/p2pmem0/state", "quarantined");
+	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
+	assert_int_equal(machine_match(fake->ctx, &machine, &config), 0);
+	assert_string_equal(name_of_section(&machine, 0), "card");	/* as long as it is alone */
+	machine_forget(&machine);
+	fake_region(fake, "p2pmem1", "pci-bar", "0000:06:00.0");
+	fake_file(fake, "class/p2pmem/p2pmem1/bar", "0");
+	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
+	assert_int_equal(machine_match(fake->ctx, &machine, &config), 0);
+	assert_string_equal(name_of_section(&machine, 0), "");
+	assert_string_equal(name_of_section(&machine, 1), "card");
+	machine_forget(&machine);
+	config.count = 2;
+	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
+	assert_int_equal(machine_match(fake->ctx, &machine, &config), 0);
+	assert_string_equal(name_of_section(&machine, 0), "other");
+	assert_string_equal(name_of_section(&machine, 1), "card");
+	machine_forget(&machine);
+}
+
 /* The pool's regions have any size, and a configuration only multiples of 2 MiB: what is saved can be read again. */
 static void odd_size(void **state)
 {
@@ -295,6 +330,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(left_open, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(twins, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(each_has_one, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(leaving, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(odd_size, fake_setup, fake_teardown),
 	};
 
