@@ -154,6 +154,7 @@ static void save_region(struct save *save, const struct donard_region_info *regi
 {
 	const struct donard_candidate_info *candidate = machine_candidate_of(&save->machine, region);
 	const struct region_section *before;
+	char why[REGIONWRITE_WHY_BYTES];
 	struct region_section now;
 
 	if (!candidate || region->state != DONARD_STATE_READY) {
@@ -166,7 +167,10 @@ static void save_region(struct save *save, const struct donard_region_info *regi
 		return;
 	}
 	before = machine_section_of(&save->machine, region);
-	regionwrite_describe(&save->machine, candidate, region, &now);
+	if (!regionwrite_describe(&save->machine, candidate, region, &now, why)) {
+		fail(save, region->name, before ? before->name : "", before ? before->file : "", why);
+		return;
+	}
 	if (before) {
 		save_again(save, region, before, &now);
 		return;

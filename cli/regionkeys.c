@@ -141,15 +141,20 @@ static bool take_importers(struct region_section *section, const char *value, ch
 	return known(section->pinned_importers || !strcmp(value, "no"), value, "yes, no", why, bytes);
 }
 
-/* @entry: a user, a group or NULL, of a lookup that began with errno 0.  A service that is not up yet, as at boot, is no answer. */
+/* getpwnam(3): these may mean no more than that there is none. */
+bool regionkeys_is_none(int error)
+{
+	return !error || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
+}
+
+/* @entry: a user, a group or NULL, of a lookup that began with errno 0. */
 static bool there_is(const void *entry, const char *what, const char *name, char *why, size_t bytes)
 {
 	int error = errno;
 
 	if (entry)
 		return true;
-	/* getpwnam(3): these may mean no more than that there is none. */
-	if (!error || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM)
+	if (regionkeys_is_none(error))
 		snprintf(why, bytes, "there is no %s '%s'. Create it, or name another", what, name);
 	else
 		snprintf(why, bytes, "whether there is a %s '%s', the user database does not say (%s). Try again", what, name,

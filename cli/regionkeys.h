@@ -28,6 +28,12 @@ extern const struct region_key region_keys[];	/* ends with a NULL name */
 /* Does a # stand behind a blank?  No comment begins there, but people mean one. */
 bool regionkeys_is_commented(const char *value);
 
+/*
+ * Does a lookup of a user or a group that began with errno 0, found nothing, and left @error, say that there is none?  A
+ * service that is not up yet, as at boot, is no answer.
+ */
+bool regionkeys_is_none(int error);
+
 /* Does the section have that key? */
 bool regionkeys_given(const struct region_section *section, const char *name);
 

@@ -87,7 +87,24 @@ static void describe_range(const struct machine *machine, const struct donard_ca
 		section->length_bytes = 0;
 }
 
-static void describe_permissions(const char *name, struct region_section *section)
+/* @name of a user or group, or NULL, of a lookup that began with errno 0.  In its place root would get the node. */
+static bool take_name(char *to, size_t bytes, const char *name, const char *what, unsigned int number,
+		      char why[REGIONWRITE_WHY_BYTES])
+{
+	int error = errno;
+
+	if (name)
+		snprintf(to, bytes, "%s", name);
+	else if (regionkeys_is_none(error))
+		snprintf(why, REGIONWRITE_WHY_BYTES, "its node belongs to %s %u, which has no name, and the configuration "
+			 "takes names alone. Give that %s a name, or the node to another", what, number, what);
+	else
+		snprintf(why, REGIONWRITE_WHY_BYTES, "its node belongs to %s %u, whose name the user database does not say "
+			 "(%s). Try again", what, number, strerror(error));
+	return name;
+}
+
+static bool describe_permissions(const char *name, struct region_section *section, char why[REGIONWRITE_WHY_BYTES])
 {
 	const struct passwd *user;
 	const struct group *group;
@@ -99,17 +116,22 @@ static void describe_permissions(const char *name, struct region_section *sectio
 	section->mode = REGIONCONF_MODE;
 	snprintf(path, sizeof(path), "/dev/%s", name);
 	if (stat(path, &st))
-		return;
-	user = getpwuid(st.st_uid);
-	group = getgrgid(st.st_gid);
-	snprintf(section->user, sizeof(section->user), "%s", user ? user->pw_name : "root");
-	snprintf(section->group, sizeof(section->group), "%s", group ? group->gr_name : "root");
+		return true;
 	section->mode = st.st_mode & 0666;
+	errno = 0;
+	user = getpwuid(st.st_uid);
+	if (!take_name(section->user, sizeof(section->user), user ? user->pw_name : NULL, "user", st.st_uid, why))
+		return false;
+	errno = 0;
+	group = getgrgid(st.st_gid);
+	return take_name(section->group, sizeof(section->group), group ? group->gr_name : NULL, "group", st.st_gid, why);
 }
 
-void regionwrite_describe(const struct machine *machine, const struct donard_candidate_info *candidate,
-			  const struct donard_region_info *region, struct region_section *section)
+bool regionwrite_describe(const struct machine *machine, const struct donard_candidate_info *candidate,
+			  const struct donard_region_info *region, struct region_section *section,
+			  char why[REGIONWRITE_WHY_BYTES])
 {
+	why[0] = '\0';
 	memset(section, 0, sizeof(*section));
 	section->kind = region->kind;
 	section->bar = regionkeys_take_bar(region->kind) ? region->bar : 0;
@@ -119,7 +141,7 @@ void regionwrite_describe(const struct machine *machine, const struct donard_can
 	section->pinned_importers = region->pinned_importers;
 	choose_identity(machine, candidate, section);
 	describe_range(machine, candidate, region, section);
-	describe_permissions(region->name, section);
+	return describe_permissions(region->name, section, why);
 }
 
 static bool is_taken(const struct region_config *config, const char *dir, const char *name)

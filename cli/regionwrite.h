@@ -5,9 +5,15 @@
 
 #include "regionmatch.h"
 
-/* Describes the region as it is now.  Leaves the name empty. */
-void regionwrite_describe(const struct machine *machine, const struct donard_candidate_info *candidate,
-			  const struct donard_region_info *region, struct region_section *section);
+#define REGIONWRITE_WHY_BYTES	400
+
+/*
+ * Describes the region as it is now.  Leaves the name empty.  Returns false, with the cause and the remedy in @why, if whom
+ * its node belongs to has no name that a section could have.
+ */
+bool regionwrite_describe(const struct machine *machine, const struct donard_candidate_info *candidate,
+			  const struct donard_region_info *region, struct region_section *section,
+			  char why[REGIONWRITE_WHY_BYTES]);
 /* Chooses a name that no section and no file of the folder has yet. */
 void regionwrite_choose_name(const struct region_config *config, const char *dir,
 			     const struct donard_candidate_info *candidate, struct region_section *section);
@@ -18,8 +24,6 @@ void regionwrite_leave_open(const struct region_section *before, const struct do
 bool regionwrite_equal(const struct region_section *a, const struct region_section *b);
 /* Did 'region save' write this file, which then has only one section? */
 bool regionwrite_owns(const char *file);
-#define REGIONWRITE_WHY_BYTES	400
-
 /*
  * Replaces the file as a whole; returns 0 or an errno.  A file that 'region apply' would refuse, or read as another
  * region, is not written: then @why, which is "" otherwise, has the cause and the remedy.

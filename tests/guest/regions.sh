@@ -272,6 +272,25 @@ save_leaves_hands_alone() {
 	cmp "$WORK/own" "$CONF/regions.d/$region" || fail "save changed a file that a person wrote"
 }
 
+# As a container's user has none outside: root would have the region in his place.
+users_without_names() {
+	local region
+	chown 54321:54321 /dev/p2pmem0
+	at_end "chown root:p2pmem /dev/p2pmem0"
+	exits 1 'p2pmem0: its node belongs to user 54321, which has no name.*failed' donard-cli region save p2pmem0
+	chown root:54321 /dev/p2pmem0
+	exits 1 'p2pmem0: its node belongs to group 54321, which has no name.*failed' donard-cli region save p2pmem0
+	equal "owner of the node" '0:54321' "$(stat -c '%u:%g' /dev/p2pmem0)"
+	[[ ! -e $CONF ]] || fail "something was saved: $(find "$CONF")"
+	chgrp p2pmem /dev/p2pmem0
+	exits 0 saved donard-cli region save p2pmem0
+	region=$(find "$CONF/regions.d" -name '*.conf')
+	cp "$region" "$WORK/saved"
+	chown 54321 /dev/p2pmem0
+	exits 1 'user 54321, which has no name.*failed' donard-cli region save p2pmem0
+	cmp "$WORK/saved" "$region" || fail "save wrote another user: $(<"$region")"
+}
+
 # Somebody has the lock of beta's function for as long as he likes: HOLDER.
 hold_lock_of_beta() {
 	insmod /opt/donard/modules/busy.ko bdf="$LAB_BETA_BDF" 2>/dev/null &
@@ -639,6 +658,7 @@ core rt "a wrong configuration changes nothing" wrong_configuration_changes_noth
 core rt "users may not apply" users_may_not
 rt "what shows with the module alone is not called missing" unseen_without_module
 rt "save leaves what a person wrote" save_leaves_hands_alone
+rt "save refuses a user without a name" users_without_names
 rt "a drive that is being bound holds up nobody" busy_drive_holds_up_nobody
 rt "apply waits for the device that is named" apply_awaits_its_device
 rt "two save at once" two_save_at_once

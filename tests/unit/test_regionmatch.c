@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which memory a section means, over an invented machine: two drives, and a card with two functions. */
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include "unit.h"
+#include "says.h"
 #include "cli/regionmatch.h"
 #include "cli/regionwrite.h"
 #include "fake_sysfs.h"
@@ -116,6 +120,7 @@ static void described(void **state)
 	const struct donard_region_info *region;
 	struct region_section made;
 	struct machine machine;
+	char why[REGIONWRITE_WHY_BYTES];
 
 	invent(fake);
 	fake_region(fake, "p2pmem0", "pci-bar", "0000:06:00.1");
@@ -124,13 +129,71 @@ static void described(void **state)
 	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
 	region = donard_region_get(machine.regions, 0);
 	candidate = machine_candidate_of(&machine, region);
-	regionwrite_describe(&machine, candidate, region, &made);
+	assert_true(regionwrite_describe(&machine, candidate, region, &made, why));
 	assert_string_equal(made.serial, SERIAL);	/* which the other function has, too */
 	assert_int_equal(made.function, 1);
 	assert_int_equal(made.length_bytes, 0);		/* all of the BAR */
 	assert_int_equal(made.page_type, DONARD_PAGES_GENERIC);
 	assert_string_equal(means(&machine, &made), "0000:06:00.1");
 	assert_true(section_is_region(&made, candidate, region));
+	machine_forget(&machine);
+}
+
+/* What a lookup of whom a node belongs to leaves in errno when it finds none; while negative it finds one. */
+static int no_user = -1, no_group = -1;
+
+struct passwd *__wrap_getpwuid(uid_t uid);
+struct group *__wrap_getgrgid(gid_t gid);
+
+struct passwd *__wrap_getpwuid(uid_t uid)
+{
+	static char name[] = "somebody";
+	static struct passwd found = { .pw_name = name };
+
+	(void)uid;
+	errno = no_user;
+	return no_user < 0 ? &found : NULL;
+}
+
+struct group *__wrap_getgrgid(gid_t gid)
+{
+	static char name[] = "others";
+	static struct group found = { .gr_name = name };
+
+	(void)gid;
+	errno = no_group;
+	return no_group < 0 ? &found : NULL;
+}
+
+/* As the users of containers outside: in the place of such a user root would get the region. */
+static void nameless(void **state)
+{
+	struct fake *fake = *state;
+	const struct donard_candidate_info *candidate;
+	struct donard_region_info region;
+	struct region_section made;
+	struct machine machine;
+	char why[REGIONWRITE_WHY_BYTES];
+
+	invent(fake);
+	fake_region(fake, "p2pmem0", "pci-bar", "0000:06:00.1");
+	fake_file(fake, "class/p2pmem/p2pmem0/bar", "0");
+	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
+	region = *donard_region_get(machine.regions, 0);
+	region.name = "null";	/* a node that each machine has */
+	candidate = machine_candidate_of(&machine, &region);
+	assert_true(regionwrite_describe(&machine, candidate, &region, &made, why));
+	assert_string_equal(made.user, "somebody");
+	assert_string_equal(made.group, "others");
+	no_group = ESRCH;
+	assert_false(regionwrite_describe(&machine, candidate, &region, &made, why));
+	assert_says(why, "its node belongs to group ");
+	assert_says(why, ", which has no name, and the configuration takes names alone. Give that group a name");
+	no_user = ECONNREFUSED;
+	assert_false(regionwrite_describe(&machine, candidate, &region, &made, why));
+	assert_says(why, "its node belongs to user ");
+	assert_says(why, ", whose name the user database does not say (Connection refused). Try again");
+	no_user = no_group = -1;
 	machine_forget(&machine);
 }
 
@@ -141,6 +204,7 @@ static void left_open(void **state)
 	struct region_section before = section(DONARD_KIND_PCI_BAR), now;
 	const struct donard_region_info *region;
 	struct machine machine;
+	char why[REGIONWRITE_WHY_BYTES];
 
 	invent(fake);
 	fake_region(fake, "p2pmem0", "pci-bar", "0000:06:00.1");
@@ -148,7 +212,7 @@ static void left_open(void **state)
 	fake_file(fake, "class/p2pmem/p2pmem0/size", "67108864");
 	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
 	region = donard_region_get(machine.regions, 0);
-	regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &now);
+	assert_true(regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &now, why));
 	assert_int_not_equal(now.page_type, 0);
 	assert_int_not_equal(now.memtype, 0);
 	before.length_bytes = 64 << 20;		/* all of it, by its number */
@@ -157,7 +221,7 @@ static void left_open(void **state)
 	strcpy(before.group, now.group);
 	regionwrite_leave_open(&before, region, &now);
 	assert_true(regionwrite_equal(&before, &now));
-	regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &now);
+	assert_true(regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &now, why));
 	before.page_type = DONARD_PAGES_P2PDMA;
 	regionwrite_leave_open(&before, region, &now);
 	assert_false(regionwrite_equal(&before, &now));
@@ -173,6 +237,7 @@ static void twins(void **state)
 	const struct donard_region_info *region;
 	struct region_section made;
 	struct machine machine;
+	char why[REGIONWRITE_WHY_BYTES];
 
 	fake_cmb_drive(fake, "0000:04:00.0", "pci0000:00/0000:00:03.0", "S1");
 	fake_cmb_drive(fake, "0000:05:00.0", "pci0000:00/0000:00:04.0", "S1");
@@ -180,7 +245,7 @@ static void twins(void **state)
 	fake_file(fake, "class/p2pmem/p2pmem0/page_type", "p2pdma");
 	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
 	region = donard_region_get(machine.regions, 0);
-	regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &made);
+	assert_true(regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &made, why));
 	assert_string_equal(made.serial, "");
 	assert_string_equal(made.path, "pci-0000:00:04.0/00.0");
 	assert_int_equal(made.function, -1);
@@ -300,7 +365,7 @@ static void odd_size(void **state)
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
 	region = donard_region_get(machine.regions, 0);
-	regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &made);
+	assert_true(regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &made, why));
 	strcpy(made.name, "odd");
 	strcpy(made.group, "root");
 	assert_int_equal(regionwrite_file(&made, dir, path, sizeof(path), why), 0);
@@ -327,6 +392,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_slot, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(regions, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(described, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(nameless, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(left_open, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(twins, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(each_has_one, fake_setup, fake_teardown),
