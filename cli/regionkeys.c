@@ -26,24 +26,25 @@ bool regionkeys_is_commented(const char *value)
 }
 
 /* With the comment no device would be found, and the section be told of as one whose device is missing. */
-static bool take_identity(char *to, size_t to_bytes, const char *value, char *why, size_t why_bytes)
+static bool take_identity(char *to, size_t to_bytes, const char *value, const char *otherwise, char *why, size_t why_bytes)
 {
 	if (!regionkeys_is_commented(value))
 		return take_text(to, to_bytes, value, why, why_bytes);
-	snprintf(why, why_bytes, "'%s' has a # behind a blank. A comment there begins with ';'; if the # belongs to the device, "
-		 "give its path instead", value);
+	snprintf(why, why_bytes, "'%s' has a # behind a blank. A comment there begins with ';'%s", value, otherwise);
 	return false;
 }
 
+static const char by_path[] = "; if the # belongs to the device, give its path instead";
+
 static bool take_serial(struct region_section *section, const char *value, char *why, size_t bytes)
 {
-	return take_identity(section->serial, sizeof(section->serial), value, why, bytes);
+	return take_identity(section->serial, sizeof(section->serial), value, by_path, why, bytes);
 }
 
 static bool take_path(struct region_section *section, const char *value, char *why, size_t bytes)
 {
 	if (!strncmp(value, "pci-", 4))
-		return take_text(section->path, sizeof(section->path), value, why, bytes);
+		return take_identity(section->path, sizeof(section->path), value, "", why, bytes);
 	snprintf(why, bytes, "'%s' is no path. They look like pci-0000:00:03.0/00.0, and 'donard-cli "
 		 "region candidates' shows them", value);
 	return false;
@@ -51,7 +52,7 @@ static bool take_path(struct region_section *section, const char *value, char *w
 
 static bool take_slot(struct region_section *section, const char *value, char *why, size_t bytes)
 {
-	return take_identity(section->slot, sizeof(section->slot), value, why, bytes);
+	return take_identity(section->slot, sizeof(section->slot), value, by_path, why, bytes);
 }
 
 static bool digit(const char *value, char highest, char *why, size_t bytes)

@@ -209,6 +209,8 @@ static void refusals(void **state)
 		{ "[a]\nserial =\n", 2, "there is no value" },
 		{ "[a]\nserial = S # of ours\n", 2, "serial: 'S # of ours' has a # behind a blank. A comment there begins with ';'" },
 		{ "[a]\nslot = 7\t# of ours\n", 2, "has a # behind a blank" },
+		{ "[a]\npath = pci-0000:00:03.0/00.0 # of ours\n", 2,
+		  "path: 'pci-0000:00:03.0/00.0 # of ours' has a # behind a blank. A comment there begins with ';'." },
 		{ "[a]\nkind = nvme-cmb\n", 1, "[a] does not name its device" },
 		{ "[a]\nserial = S\nslot = 1\nkind = nvme-cmb\n", 1, "[a] names its device in several ways" },
 		{ "[a]\nserial = S\n", 1, "[a] has no kind" },
