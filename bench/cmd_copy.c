@@ -514,29 +514,49 @@ static int check_gpu(struct bench *bench)
 					"candidates' has the BDF).");
 }
 
+/* Nobody but the user knows if what persistent memory holds may be lost: who wrote it need not run now. */
+static int check_contents(const struct bench *bench, const struct donard_region_info *info)
+{
+	char text[256];
+
+	if (!info->persistent || cli_given(bench->cli, "allow-persistent"))
+		return 0;
+	snprintf(text, sizeof(text), "%s: its memory is persistent, and the benchmark overwrites it. Name another region, or give "
+		 "--allow-persistent if what it holds may be lost.", info->name);
+	return cli_fail_text(bench->cli, EXIT_FAILED, "persistent", text);
+}
+
+static int check_room(const struct bench *bench, const struct donard_region_info *info)
+{
+	uint64_t wanted_bytes = most_bytes(bench);
+	char text[256], wanted[DONARD_SIZE_TEXT_BYTES], there[DONARD_SIZE_TEXT_BYTES];
+
+	if (info->available_bytes >= wanted_bytes)
+		return 0;
+	snprintf(text, sizeof(text), "%s: %s are free, and --size times --threads are %s. Use a smaller "
+		 "--size.", info->name, donard_format_size(there, sizeof(there), info->available_bytes),
+		 donard_format_size(wanted, sizeof(wanted), wanted_bytes));
+	return cli_fail_text(bench->cli, EXIT_FAILED, "no-space", text);
+}
+
 /* From here on the region has its own name, whichever of its names was given. */
 static int check_region(struct bench *bench)
 {
+	const struct donard_region_info *info;
 	struct donard_region_list *list;
-	uint64_t available, wanted_bytes;
-	char text[256], wanted[DONARD_SIZE_TEXT_BYTES], there[DONARD_SIZE_TEXT_BYTES];
 	int rc = donard_region_find(bench->cli->ctx, bench->region, &list);
 
 	if (rc)
 		return cli_fail(bench->cli, rc);
-	bench_add_option(bench->model, "page_type",
-			 cli_json_string(donard_page_type_text(donard_region_get(list, 0)->page_type)));
-	snprintf(bench->pins_in, sizeof(bench->pins_in), "%s", donard_region_get(list, 0)->name);
+	info = donard_region_get(list, 0);
+	bench_add_option(bench->model, "page_type", cli_json_string(donard_page_type_text(info->page_type)));
+	snprintf(bench->pins_in, sizeof(bench->pins_in), "%s", info->name);
 	bench->region = bench->pins_in;
-	available = donard_region_get(list, 0)->available_bytes;
+	rc = check_contents(bench, info);
+	if (!rc)
+		rc = check_room(bench, info);
 	donard_region_list_free(list);
-	wanted_bytes = most_bytes(bench);
-	if (available >= wanted_bytes)
-		return 0;
-	snprintf(text, sizeof(text), "%s: %s are free, and --size times --threads are %s. Use a smaller "
-		 "--size.", bench->region, donard_format_size(there, sizeof(there), available),
-		 donard_format_size(wanted, sizeof(wanted), wanted_bytes));
-	return cli_fail_text(bench->cli, EXIT_FAILED, "no-space", text);
+	return rc;
 }
 
 static void add_links(const struct bench *bench)
@@ -658,6 +678,7 @@ static const struct cli_option options_table[] = {
 	{ "methods", "LIST", "donard, donard-bounce, donard-passthrough, queue, queue-registered, memcpy, dd, "
 	  "fio, fio-fixed, fio-passthrough; default: all but the passthroughs and queues" },
 	{ "write-to", "DRIVE", "also copy from the region to this drive, whose data is lost" },
+	{ "allow-persistent", NULL, "REGION may be persistent memory, whose data is lost" },
 	{ "size", "SIZE", "how much each thread copies; default 64M. Each point is also measured at a quarter of it, or up "
 	  "to half, for as many blocks as are in flight. fio has a rate from 20 ms on: of a drive of 7 GB/s, 256M" },
 	{ "block-sizes", "LIST", "default 1M" },
@@ -687,6 +708,7 @@ static const struct cli_option queue_options[] = {
 	{ "methods", "LIST", "as of bench copy; default: queue, queue-registered, fio, fio-fixed; of a GPU queue, "
 	  "queue-registered, cufile, cufile-compat, gpu-memcpy" },
 	{ "write-to", "DRIVE", "also write from the region or GPU to this drive, whose data is lost" },
+	{ "allow-persistent", NULL, "REGION may be persistent memory, whose data is lost" },
 	{ "size", "SIZE", "how much each thread moves; default 128M. Each point is also measured at a quarter of it, or up "
 	  "to half, for as many blocks as are in flight. fio has a rate from 20 ms on: of a drive of 7 GB/s, 256M" },
 	{ "block-sizes", "LIST", "of one request; default 4K,64K,1M" },

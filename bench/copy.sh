@@ -78,7 +78,7 @@ methods)
 region)
 	fill 32
 	# 1 MiB at depth 16 in the smaller of the two sizes, or set-up would depend on the size.
-	both "$2" --methods donard --size 32M --queue-depths 8
+	both "$2" --methods donard --size 32M --queue-depths 8 --allow-persistent
 	;;
 p2pdma)
 	fill 64

@@ -260,6 +260,22 @@ link_names_region() {
 	holds "its region" '[.samples[] | [.method, .region]] | unique == [["donard", "p2pmem0"], ["memcpy", "p2pmem0"]]'
 }
 
+# The emulator keeps the memory in a file, which shows each byte of it.
+persistent_bytes_are_asked_for() {
+	local command
+	head -c $((4 * MIB)) "$(backing beta)" | cksum >"$WORK/before"
+	for command in copy queue; do
+		exits 1 'p2pmem2: its memory is persistent.* give --allow-persistent' donard-cli bench "$command" "$LAB_ALPHA" p2pmem2 \
+			--size 1M --block-sizes 64K --rounds 1
+	done
+	head -c $((4 * MIB)) "$(backing beta)" | cksum >"$WORK/after"
+	same_bytes "the PMR" "$WORK/before" "$WORK/after" "$(stat -c %s "$WORK/before")"
+	bench copy "$LAB_ALPHA" p2pmem2 --size 1M --block-sizes 64K --rounds 1 --methods donard --allow-persistent
+	holds "its region" '[.samples[].region] | unique == ["p2pmem2"]'
+	bench queue "$LAB_ALPHA" p2pmem2 --size 1M --block-sizes 64K --queue-depths 4 --methods queue --allow-persistent
+	within 5 region_is_free p2pmem2
+}
+
 # As in /dev/disk/by-id.
 link_names_drive() {
 	ln -s "$LAB_ALPHA" "$WORK/nvme-QEMU_alpha"
@@ -496,6 +512,7 @@ else
 	t "copy, links" links_of_copy
 	t "copy, a link names the region" link_names_region
 	t "copy, a link names the drive" link_names_drive
+	t "copy and queue, persistent memory" persistent_bytes_are_asked_for
 	t "queue, threads side by side" threads_side_by_side
 	t "queue, fio touches the region alike" fio_touches_alike
 	t "queue, fewer in flight than asked for" fewer_in_flight

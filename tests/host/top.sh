@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# donard-cli top, and the candidates for regions, with a sysfs made up for them. Sourced by tests/check, never run.
+# donard-cli top, the candidates for regions, and what bench overwrites, with a sysfs made up for them. Sourced by tests/check,
+# never run.
 
 # top_tree - $LOGS/top has one region and one drive.
 top_tree() {
@@ -168,6 +169,19 @@ candidates_name_all() {
 	END
 }
 
+# Before anything is opened: what the region holds may be wanted. With the consent, the next complaint is another one.
+bench_asks_of_persistent() {
+	local command why='p2pmem0: its memory is persistent.* another region, or give --allow-persistent'
+	echo 1 >"$LOGS/top/class/p2pmem/p2pmem0/persistent"
+	for command in copy queue; do
+		cli_exits 1 "$why" bench "$command" /dev/nowhere p2pmem0 --meter none &&
+			json_of 1 'it["error"]["code"] == "persistent"' bench "$command" /dev/nowhere p2pmem0 --meter none --json &&
+			cli_exits 1 '/dev/nowhere: No such file' bench "$command" /dev/nowhere p2pmem0 --meter none --allow-persistent || return
+	done
+	echo 0 >"$LOGS/top/class/p2pmem/p2pmem0/persistent"
+	cli_exits 1 '/dev/nowhere: No such file' bench copy /dev/nowhere p2pmem0 --meter none
+}
+
 top_at_terminal() {
 	python3 tests/host/terminal.py "$BUILD/donard-cli"
 }
@@ -182,5 +196,6 @@ run_top() {
 	try "cli: top, escapes in a name" in_top_tree top_escapes
 	try "cli: region candidates, a BAR of many regions" in_top_tree candidates_name_all
 	try "cli: region apply, a region on its way out" in_top_tree leaving_is_not_present
+	try "cli: bench, persistent memory" in_top_tree bench_asks_of_persistent
 	try "cli: top at a terminal" in_top_tree top_at_terminal
 }
