@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from . import stats
-from .results import MIB, Point, Run, copies, groups, method_order, of_method, points, runs
+from .results import MIB, Point, Run, copies, groups, is_emulated, method_order, of_method, points, runs
 from .stats import Value
 from .text import absent, direction_name, grouped, method_name, ratio, share, size, span, table
 
@@ -48,7 +48,7 @@ def _own_percent(point: Point, group: Sequence[Point]) -> Value:
                                   base.instructions_per_mib), 100)
 
 
-def _layer(by_shape: Sequence[Sequence[Point]]) -> str:
+def _layer(by_shape: Sequence[Sequence[Point]], emulated: bool) -> str:
     large = [(point, group) for group in by_shape for point in group
              if point.method == LAYER and point.block_bytes >= LARGE_BYTES]
     ratios = [_to_base(point, group) for point, group in large]
@@ -60,11 +60,13 @@ def _layer(by_shape: Sequence[Sequence[Point]]) -> str:
     over = round(own, 1) - LAYER_GOAL_PERCENT
     goal = f"missed by {over:.1f}" if over > 0 else "met"
     registered = span((_to_base(point, group, REGISTERED) for point, group in large), ratio)
+    of_cuda, noise = ("What the lab's `libcuda` does when it is asked about an address is among them. ",
+                      ": ticks of the clock and idle loops differ by up to 7 % from sample to sample") if emulated else ("", "")
     return (f"At 64 KiB and above cuFile's own instructions add at most {own:.1f} % to those of the queue below them, the kernel's "
-            f"included; the goal is {LAYER_GOAL_PERCENT} %: {goal}. What the lab's `libcuda` does when it is asked about an address is "
-            f"among them. cuFile makes no system call of its own (`tests/check --long --only meter` bounds both). All in all its calls take "
-            f"{span(ratios, ratio)} times the instructions of the queue, with the host's noise in it: ticks of the clock and idle loops "
-            f"differ by up to 7 % from sample to sample; and {registered} times those of a queue with registered memory. ")
+            f"included; the goal is {LAYER_GOAL_PERCENT} %: {goal}. {of_cuda}"
+            f"cuFile makes no system call of its own (`tests/check --long --only meter` bounds both). All in all its calls take "
+            f"{span(ratios, ratio)} times the instructions of the queue, with the host's noise in it{noise}; and "
+            f"{registered} times those of a queue with registered memory. ")
 
 
 def requests(results: Sequence[Run]) -> list[str]:
@@ -75,7 +77,8 @@ def requests(results: Sequence[Run]) -> list[str]:
     heads = ["direction", "block", "method", "DMA payload", "CPU payload", "overhead, bytes", "instructions, user",
              "instructions in all", "/ queue's", "last block verified"]
     kernel = runs(results, "gpu-counts")[0].data["kernel"]
-    return [f"Linux {kernel}, one request at a time. {_layer(by_shape)}Payload is in bytes of DRAM for each byte moved, the rest "
-            "is of one request. Ratios are to the queue without registered memory.", "",
+    return [f"Linux {kernel}, one request at a time. {_layer(by_shape, is_emulated(results))}"
+            "Payload is in bytes of DRAM for each byte moved, the rest is of one request. "
+            "Ratios are to the queue without registered memory.", "",
             *table(3, heads, [_line(point, group) for group in by_shape
                               for point in sorted(group, key=lambda point: method_order(point.method))])]

@@ -119,6 +119,7 @@ def fill(folder: Path) -> None:
     put(folder / "page", "setup",
         {**results("setup"), "skipped": [{"method": "pin", "bytes": 65536, "live": 0, "why": "no ring"}]})
     put(folder / "hardware", "copy-counts-7.3.4", on_hardware(results("copy-counts")))
+    put(folder / "hardware", "gpu-counts-7.3.4", {**results("gpu-counts"), "emulated": False, "meter": "perf"})
     put(folder / "table1", "table1-siw", as_bench_table1(results("table1")))
     put(folder / "bad", "copy-counts-7.3.4", lying(results("copy-counts")))
     put(folder / "uneven", "rdma-counts-rxe", uneven(results("rdma-counts")))
@@ -310,6 +311,15 @@ class Report(unittest.TestCase):
             self.assertNotIn(wrong, path.read_text(encoding="utf-8"), path.name)
         for path in (self.folder / "hardware.md", *(self.folder / "hardware").glob("*.svg")):
             self.assertNotIn("EMULATED", path.read_text(encoding="utf-8"), path.name)
+
+    def test_lab(self):
+        """report: what was found in the lab is on its own page, and on no other"""
+        for said in ("nine tenths of", "pinned once and used again", "differ by up to 7 %"):
+            self.assertIn(said, self.page())
+            self.assertNotIn(said, self.page("hardware"))
+        for who in (r"\bemulator\b", r"\blab\b"):
+            self.shows(who)
+            self.assertNotRegex(self.page("hardware"), who)
 
     def test_again(self):
         """report: its own raw results make the same page and plots, byte for byte"""
