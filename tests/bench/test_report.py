@@ -10,6 +10,7 @@ import unittest
 from pathlib import Path
 
 from donardstat import cache, command, plots, rdma, summary
+from donardstat.page import words
 from donardstat.results import Run
 from donardstat.text import MARK, RATIOS_MARK
 from invented import Json, copy, results
@@ -320,6 +321,10 @@ class Report(unittest.TestCase):
         for who in (r"\bemulator\b", r"\blab\b"):
             self.shows(who)
             self.assertNotRegex(self.page("hardware"), who)
+
+    def test_floor(self):
+        """report: what explains the floor repeats no figure, which the next run would change"""
+        self.assertNotRegex("\n".join(words("floor")), r"\b0\.\d")
 
     def test_again(self):
         """report: its own raw results make the same page and plots, byte for byte"""
