@@ -35,7 +35,7 @@ tuning_has_its_numbers() {
 	local number bad=0
 	while read -r number; do
 		grep -qwF -- "$number" docs/benchmarks.md || { echo "$number of docs/tuning.md is not in docs/benchmarks.md"; bad=1; }
-	done < <(grep -oE '[0-9]{1,3},[0-9]{3}' docs/tuning.md | sort -u)
+	done < <(grep -oE '[0-9]{1,3}(,[0-9]{3})+' docs/tuning.md | sort -u)
 	return "$bad"
 }
 
