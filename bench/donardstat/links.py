@@ -52,7 +52,8 @@ def _reads(link: Link) -> Carried:
     """The drive requests, and the region's function completes."""
     request = _header(link) + FRAMING_BYTES + _ecrc(link, "drive")
     completion = COMPLETION_HEADER_BYTES + FRAMING_BYTES + _ecrc(link, "region")
-    largest = link["region_payload_bytes_max"]
+    # Each request is answered by itself: its completions have no more than it asked for.
+    largest = min(link["region_payload_bytes_max"], link["drive_request_bytes_max"])
     smallest = min(largest, COMPLETION_BOUNDARY_BYTES)
     sizes = f"{largest}" if largest == smallest else f"{smallest} to {largest}"
     return Carried(1 + completion / largest, 1 + completion / smallest, request / link["drive_request_bytes_max"],

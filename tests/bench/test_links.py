@@ -32,6 +32,12 @@ class Links(unittest.TestCase):
         found = links.carried(link(FROM, region_ecrc=True))
         self.assertEqual((found.least, found.requests), (1 + 24 / 256, 24 / 512))
 
+    def test_short_requests(self):
+        """links: a completion has no more than its request asked for"""
+        found = links.carried(link(FROM, drive_request_bytes_max=128))
+        self.assertEqual((found.least, found.most, found.requests), (1 + 20 / 128, 1 + 20 / 128, 24 / 128))
+        self.assertTrue(found.packets.endswith("completions of 128"))
+
     def test_own_memory(self):
         """links: what a drive moves to its own memory crosses none"""
         found = links.carried(link(TO, region_function="0000:01:00.0"))
