@@ -50,7 +50,7 @@ free_nvram() {
 	done
 }
 
-# up_donard [CLIENTS] - as many can come until something is on the drive.
+# up_donard [CLIENTS] - fewer than so many can write before something goes to the drive.
 up_donard() {
 	free_nvram
 	head -c "$(</sys/class/p2pmem/p2pmem2/size)" /dev/zero >/dev/p2pmem2
@@ -334,11 +334,14 @@ destaged() {
 		'{purpose: "destage", $method, $round, $bytes, drive_bytes_per_second: $rate, $seconds}'
 }
 
-# destage_donard ROUND RATE BYTES - the log is filled, and then goes to the drive at once.
+# destage_donard ROUND RATE BYTES - the log is filled, and then goes to the drive at once. Two clients fill it and a third times
+# it; the fourth part stays free, or it would begin as soon as the third client came.
 destage_donard() {
-	local took
-	up_donard 2
-	peer cacheio "$LAB_ADDR" "$PORT" write 0 "$3" 1 65536 >"$WORK/wrote"
+	local took at
+	up_donard 4
+	for at in 0 $(($3 / 2)); do
+		peer cacheio "$LAB_ADDR" "$PORT" write "$at" $(($3 / 2)) 1 65536 >"$WORK/wrote"
+	done
 	labctl slow alpha "$2"
 	took=$(cacheio "$LAB_ADDR" "$PORT" time-destage)
 	labctl slow alpha 0

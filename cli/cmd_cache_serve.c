@@ -145,7 +145,7 @@ static const struct cli_option options_table[] = {
 	{ "high", "PERCENT", "of the log, above which it goes to the drive; default 60" },
 	{ "low", "PERCENT", "down to which it goes; default half of --high" },
 	{ "idle-ms", "N", "after so long without a write it goes to the drive; default 500" },
-	{ "no-cleaner", NULL, "leave the log as it is while nobody writes" },
+	{ "no-cleaner", NULL, "leave the log as it is while nobody writes, and a part of it is free for the next client" },
 	{ "read-back", NULL, "have clients of soft devices read back what they wrote, too" },
 	{ "passthrough", NULL, "write to the drive by commands of its driver, past the block layer" },
 	{ "give-up-damaged", NULL, "lose acknowledged records whose bytes are damaged, and no others" },

@@ -21,7 +21,7 @@ extern "C" {
 
 #define DONARD_CACHE_FORMAT		(1U << 0)	/* make a new log if the NVRAM holds none, or one without records */
 #define DONARD_CACHE_VOLATILE_OK	(1U << 1)	/* allow volatile NVRAM, and tell clients so */
-#define DONARD_CACHE_NO_CLEANER		(1U << 2)	/* while nobody writes, leave the records in the log */
+#define DONARD_CACHE_NO_CLEANER		(1U << 2)	/* leave the log alone while nobody writes and the next client finds a part free */
 #define DONARD_CACHE_READ_BACK		(1U << 3)	/* make clients of every device read back what they wrote */
 #define DONARD_CACHE_PASSTHROUGH	(1U << 4)	/* send NVMe commands to the drive, as DONARD_QUEUE_PASSTHROUGH does */
 /*
@@ -86,7 +86,8 @@ typedef void (*donard_cache_event_fn)(void *user, const struct donard_cache_even
  * @discard: with FORMAT: the identity of the log that may be thrown away, with the records in it
  * @flags: DONARD_CACHE_*
  * @clients: with FORMAT: how many clients can connect at once; each gets a part of the
- *	NVRAM; default 8
+ *	NVRAM; default 8.  When the last free part is taken, what clients that left have in theirs goes to the drive, also
+ *	with NO_CLEANER
  * @high_percent: when the log is fuller than this, records go to the drive; default 60
  * @low_percent: they go until the log is only this full; default half of @high_percent
  * @idle_ms: when nobody has written for this long, records go to the drive; default 500

@@ -77,7 +77,8 @@ struct donard_cache_options {
  * while a name server is asked: an address in figures needs none.
  *
  * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own
- * machine; -EBUSY when it has as many clients as it can; -ETIMEDOUT without an answer, also of a name server;
+ * machine; -EBUSY when it has as many clients as it can, or its log still has bytes of clients that left, which are on their way
+ * to the drive: try again; -ETIMEDOUT without an answer, also of a name server;
  * -EPROTO for a server of another version or kind; -EOPNOTSUPP when no RDMA device reaches the
  * address, -ENETDOWN when the device's port is not active; -ECONNRESET when the server or the
  * link to it went away meanwhile; -ESHUTDOWN when the server is about to end; -EACCES, -EPERM when this user may not use the

@@ -54,7 +54,7 @@ static bool window_short(const struct dnd_cache_server *server)
 	return false;
 }
 
-/* Does a window without a client hold records, so that the next client cannot have it? */
+/* Does a window without a client hold records, so that no client can have it? */
 static bool left_behind(const struct dnd_cache_server *server)
 {
 	for (unsigned int i = 0; i < server->log.super.windows; i++)
@@ -80,14 +80,24 @@ static uint64_t idle_from_ns(const struct dnd_cache_server *server)
 
 static bool all_wanted(const struct dnd_cache_server *server)
 {
-	return server->draining || server->turned_away || flush_waits(server) || dnd_now_ns() >= idle_from_ns(server);
+	return server->draining || server->no_window_free || flush_waits(server) || dnd_now_ns() >= idle_from_ns(server);
+}
+
+/*
+ * Begins before a client is refused, as soon as the last free window is taken, and ends when none holds records of a client
+ * that left.  As long as each has its client, nothing would be gained.
+ */
+static void look_for_windows(struct dnd_cache_server *server)
+{
+	server->no_window_free = left_behind(server) &&
+				(server->no_window_free || dnd_cache_free_window(server) == SIZE_MAX);
 }
 
 static bool wanted(struct dnd_cache_server *server)
 {
 	unsigned int fill = dnd_cache_fill_percent(server);
 
-	server->turned_away = server->turned_away && left_behind(server);
+	look_for_windows(server);
 	if (dnd_cache_log_empty(&server->log))
 		return false;
 	server->destage.filling = fill >= server->options.high_percent ||

@@ -149,7 +149,7 @@ struct dnd_cache_server {
 	uint64_t *appended_ns;			/* when each record came, by its place */
 	bool sound;				/* in this round a barrier has found the NVRAM as it was */
 	bool starved;				/* a request waits for the place of a record */
-	bool turned_away;			/* a client found no free window, and one may hold only old records */
+	bool no_window_free;			/* the next client would find no free window, until those that clients left are empty */
 	bool draining;
 	bool log_open;
 	bool of_program;			/* it has the memory and the file, too */
@@ -201,6 +201,8 @@ void dnd_cache_tell(const struct dnd_cache_server *server, enum donard_cache_eve
 void dnd_cache_check_gone(struct dnd_cache_server *server, const char *code);
 
 /* session.c */
+/* Returns a window that holds nothing and has no client; SIZE_MAX if there is none. */
+size_t dnd_cache_free_window(const struct dnd_cache_server *server);
 /* Takes over @id.  If the client cannot be admitted, tells it why, and destroys @id. */
 void dnd_cache_admit(struct dnd_cache_server *server, struct rdma_cm_id *id, uint32_t depth, uint8_t reads);
 void dnd_cache_refuse(struct dnd_cache_server *server, struct rdma_cm_id *id, const char *why,

@@ -10,8 +10,7 @@
 
 /* ---- admission ---- */
 
-/* Returns a window that holds nothing and has no client; SIZE_MAX if there is none. */
-static size_t free_window(const struct dnd_cache_server *server)
+size_t dnd_cache_free_window(const struct dnd_cache_server *server)
 {
 	for (unsigned int i = 0; i < server->log.super.windows; i++)
 		if (!server->sessions[i] && dnd_cache_window_empty(&server->log, i))
@@ -154,10 +153,9 @@ static int begin(struct dnd_cache_session *session, uint8_t reads)
 void dnd_cache_admit(struct dnd_cache_server *server, struct rdma_cm_id *id, uint32_t depth, uint8_t reads)
 {
 	struct dnd_cache_session *session;
-	size_t window = free_window(server);
+	size_t window = dnd_cache_free_window(server);
 
 	if (window == SIZE_MAX) {
-		server->turned_away = true;
 		dnd_cache_refuse(server, id, "every window has a client, or records of one that left", DND_WIRE_BUSY);
 		return;
 	}
@@ -476,5 +474,6 @@ void dnd_cache_session_end(struct dnd_cache_session *session)
 	tear_down(session);
 	rdma_destroy_id(session->id);
 	server->sessions[session->window] = NULL;
+	server->again = true;		/* the next client may need this very window */
 	free(session);
 }

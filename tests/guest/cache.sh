@@ -228,14 +228,33 @@ killed_beside_another() {
 	drain
 }
 
-# With one window there is no place for a second client, nor while the first one's records are in it: but once
-# somebody was turned away for that, they go to the drive.
+# With one window there is no place for a second client. What the first one leaves in it goes to the drive, before anybody asks.
 one_window() {
 	fresh --no-cleaner --high 90 --clients 1
-	says 'acknowledged 65536' write 0 65536 1
-	says 'busy' write 0 65536 2
+	client follow 0 32768 1 4096 >"$WORK/acknowledged" 2>/dev/null &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
+	within "$SECONDS_TO_NOTICE" test -s "$WORK/acknowledged"
+	says 'busy' write "$MIB" 65536 2
+	kill_client
+	within $((3 * SECONDS_TO_NOTICE)) lost
 	within "$SECONDS_TO_NOTICE" log_is_empty
-	says 'acknowledged 65536' write 0 65536 2
+	says 'acknowledged 65536' write "$MIB" 65536 2
+}
+
+fewer_records_than() {
+	(($(of records) < $1))
+}
+
+# More clients than windows, one after the other: each leaves a record in its own, and nothing but that sends it to the drive.
+one_after_the_other() {
+	local number
+	fresh --no-cleaner --high 90 --clients 4
+	for number in {1..12}; do
+		within "$SECONDS_TO_NOTICE" fewer_records_than 4
+		says 'acknowledged 4096' write $((number * MIB)) 4096 "$number"
+	done
+	equal "clients that were refused" 0 "$(events refused)"
 }
 
 # --- refusals ---
@@ -463,6 +482,7 @@ core t "SIGKILL: all that was acknowledged is recovered" killed_server
 t "client killed" killed_client
 t "client killed beside another" killed_beside_another
 t "one window" one_window
+t "one client after the other" one_after_the_other
 t "a client's writes outside of its window" keeps_to_its_window
 core t "refused: no log, wrong options" refused
 core t "refused: volatile memory" refuses_volatile

@@ -33,6 +33,7 @@ readonly MUTANTS=(
 	'newest-tail-missing recover.c test_cache_recover s/if (record.epoch > log->epoch)/if (false)/'
 	'later-before-former commit.c test_cache_turns s/session->passed_by = may_replace_another(server, session);/session->passed_by = false;/'
 	'trims-fill-the-log commit.c test_cache_turns s/if (!trim_has_place(&server->log))/if (false)/'
+	'refused-before-emptied destage.c test_cache_turns s/ || dnd_cache_free_window(server) == SIZE_MAX)/)/'
 	'bytes-over-others recover.c test_cache_recover s/dnd_cache_lies_over(log, record))/false)/'
 )
 readonly MUTANT_TESTS=(test_cache_log test_cache_recover test_cache_place test_cache_order test_cache_turns)

@@ -199,6 +199,7 @@ static void reaches_its_window_and_nothing_else(void **state)
 	dnd_cache_session_end(scene.sessions[1]);
 	assert_string_equal(scene.order, "qwsl");
 	assert_null(scene.sessions[1]);
+	assert_true(scene.server.again);
 }
 
 /* Of a device that does DMA, or where whoever serves says so; else nobody reads the log. */

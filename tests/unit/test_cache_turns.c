@@ -313,6 +313,56 @@ static void others_go_on_while_the_drive_trims(void **state)
 	steps_are("aBKKDaBkW");
 }
 
+static void other_writes(uint64_t at, uint64_t block)
+{
+	ask_write_as(&scene->other, at, block);
+	dnd_cache_group(&scene->server);
+	forget_steps();
+	dnd_cache_destage_step(&scene->server);
+	steps_are("");
+}
+
+/* Nobody was refused yet, and the next client would be.  While each window has its client, nothing goes to the drive for it. */
+static void left_windows_are_emptied_for_the_next_client(void **state)
+{
+	(void)state;
+	other_writes(0, 3);
+	scene->sessions[1] = NULL;
+	dnd_cache_destage_step(&scene->server);
+	steps_are("W");
+	written(BLOCK);
+	flushed(0);
+	steps_are("WFBtB");
+	assert_int_equal(dnd_cache_free_window(&scene->server), 1);
+}
+
+/* The window that is left waits until another client takes the free one. */
+static void left_window_stays_beside_a_free_one(void **state)
+{
+	(void)state;
+	scene->sessions[0] = NULL;
+	other_writes(0, 3);
+	scene->sessions[1] = NULL;
+	dnd_cache_destage_step(&scene->server);
+	steps_are("");
+	scene->sessions[0] = &scene->session;
+	dnd_cache_destage_step(&scene->server);
+	steps_are("W");
+}
+
+/* Once begun, it goes on although a window was emptied meanwhile: else the next client would find the last one again. */
+static void all_left_windows_are_emptied(void **state)
+{
+	(void)state;
+	ask_write(0, 3);
+	other_writes(0, 5);
+	scene->sessions[0] = scene->sessions[1] = NULL;
+	scene->server.log.windows[0].used_bytes = 0;
+	scene->server.no_window_free = true;
+	dnd_cache_destage_step(&scene->server);
+	steps_are("WW");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +374,8 @@ int main(void)
 		TEST(reads_pass_a_request_that_waits), TEST(a_full_log_takes_nothing),
 		TEST(reads_hold_back_the_tail), TEST(slow_reader_is_ended),
 		TEST(slow_drive_is_not_the_readers_fault), TEST(others_go_on_while_the_drive_trims),
+		TEST(left_windows_are_emptied_for_the_next_client), TEST(left_window_stays_beside_a_free_one),
+		TEST(all_left_windows_are_emptied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
