@@ -406,6 +406,24 @@ two_clients() {
 	cmp "$WORK/two" "$WORK/back"
 }
 
+# One after the other each finds the one window, as soon as the drive has what the one before has put there. Beside a client that
+# stays none does.
+more_clients_than_windows() {
+	local number
+	serve --no-cleaner --high 90 --clients 1
+	random_file "$WORK/data" 65536
+	for number in 1 2 3; do
+		client put "$WORK/data" --offset ${number}M --timeout 60
+	done
+	mkfifo "$WORK/pipe"
+	donard-cli cache put "$LAB_PEER_ADDR" - --block-size 64K --timeout 60 <>"$WORK/pipe" >"$WORK/put" 2>"$WORK/put.err" &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
+	head -c 65536 /dev/zero >"$WORK/pipe"
+	within "$SECONDS_TO_NOTICE" server_has_written $((4 * 65536))
+	exits 1 'every window of the cache has a client' donard-cli cache flush "$LAB_PEER_ADDR" --timeout 1
+}
+
 # --- the end of a connection ---
 
 # What was acknowledged before is there when it is started again.
@@ -560,6 +578,7 @@ t "stopped at a pipe" stopped_at_a_pipe
 t "put: a slow pipe" slow_pipe
 t "get: a pipe that is read late" late_reader
 t "two clients" two_clients
+t "more clients than windows" more_clients_than_windows
 t "server killed" server_is_killed
 t "nobody there" nobody_there
 core t "disk: the drive's shape" disk_has_the_drives_shape
