@@ -57,10 +57,10 @@ struct search {
 
 static int refuse(struct donard_context *ctx, const char *name, const char *drive_id)
 {
-	return dnd_fail(ctx, DND_E_HAS_DATA, "%s: it holds a log with records for the same drive, or for a part or the whole of it, %s: if they were "
-			"served later, they would overwrite newer bytes. Serve that log first, until it has drained, with this "
-			"region removed; or, if its "
-			"records may be lost, overwrite it with zeros (dd if=/dev/zero of=/dev/%s bs=1M).", name, drive_id, name);
+	return dnd_fail(ctx, DND_E_HAS_DATA, "%s: it holds a log with records, or one that cannot be read, for the same drive, or for "
+			"a part or the whole of it, %s: if they were served later, they would overwrite newer bytes. Serve that "
+			"log first, until it has drained, with this region removed; or, if its records may be lost, overwrite it "
+			"with zeros (dd if=/dev/zero of=/dev/%s bs=1M).", name, drive_id, name);
 }
 
 static int look_at(struct donard_context *ctx, const char *name, void *data)

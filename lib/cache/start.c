@@ -181,6 +181,9 @@ static int may_format(struct dnd_cache_server *server, const struct dnd_cache_su
 	/* All of it may be there again, once the region is as large as it was. */
 	if (rc && super->length_bytes > server->nvram.store.length_bytes)
 		return rc;
+	/* Nobody has seen what it holds: there is no memory, or the NVRAM went away. */
+	if (rc && rc != -EILSEQ)
+		return rc;
 	if (rc)
 		return has_records(server, super, "that is damaged");
 	records = log.next - log.tail;

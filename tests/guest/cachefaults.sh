@@ -548,6 +548,26 @@ each_allocation_fails() {
 	says 'equal 65536' read 0 65536 1
 }
 
+# To format it, the server looks whether it has records. What it could not look at is not damaged.
+each_allocation_fails_to_format() {
+	local number
+	fresh --no-cleaner --high 90
+	says 'acknowledged 65536' write 0 65536 1
+	kill_server
+	for ((number = 1; ; number++)); do
+		within 10 region_is_free "$NVRAM"
+		SERVE_BY=(env "LD_PRELOAD=$PRELOADED/failalloc" "FAILALLOC=$number")
+		start_server --format
+		SERVE_BY=()
+		failed_and_ends 1 'no-memory|system|has-data' 'memory|holds a log with 16 acknowledged records'
+		grep -q '^failalloc: failed' "$WORK/served.err" || break
+	done
+	echo "$((number - 1)) allocations"
+	((number > 4)) || fail "only $((number - 1)) allocations"
+	serve --no-cleaner --high 90
+	says 'equal 65536' read 0 65536 1
+}
+
 # --- device-mapper below the server ---
 
 sectors_of() {
@@ -708,6 +728,7 @@ t "log: truncated" log_is_truncated
 t "log: killed in its recovery" killed_in_recovery
 t "memory: none for a while" no_memory_for_a_while
 t "memory: each allocation fails" each_allocation_fails
+t "memory: each allocation fails, to format" each_allocation_fails_to_format
 t "dm: refused" refuses_targets
 t "dm: flakey" flakey_drive
 t "dm: writes dropped" drive_drops_writes

@@ -25,6 +25,13 @@ struct scene {
 	struct ibv_context verbs;
 };
 
+static void new_server(struct scene *scene)
+{
+	*scene->server = (struct dnd_cache_server){
+		.ctx = scene->fake->ctx, .options.status_path = scene->path, .status_fd = -1, .listener.id = &scene->listening,
+	};
+}
+
 static int setup(void **state)
 {
 	struct scene *scene = calloc(1, sizeof(*scene));
@@ -33,10 +40,7 @@ static int setup(void **state)
 		return -1;
 	snprintf(scene->path, sizeof(scene->path), "%.80s/status", scene->fake->root);
 	scene->server = calloc(1, sizeof(*scene->server));
-	scene->server->ctx = scene->fake->ctx;
-	scene->server->options.status_path = scene->path;
-	scene->server->status_fd = -1;
-	scene->server->listener.id = &scene->listening;
+	new_server(scene);
 	scene->verbs.device = &scene->device;
 	strcpy(scene->device.name, "rxe0");
 	*state = scene;
@@ -216,6 +220,14 @@ static void names_beside_it(void **state)
 static struct dnd_cache_server *played_server;
 static int64_t played_result;
 static enum dnd_cache_found played_found;	/* what the NVRAM holds when the drive was asked last */
+static bool played_without_memory;		/* for what a log holds */
+
+int __real_dnd_cache_blocks_init(struct dnd_cache_blocks *blocks, uint64_t records);
+int __wrap_dnd_cache_blocks_init(struct dnd_cache_blocks *blocks, uint64_t records);
+int __wrap_dnd_cache_blocks_init(struct dnd_cache_blocks *blocks, uint64_t records)
+{
+	return played_without_memory ? -ENOMEM : __real_dnd_cache_blocks_init(blocks, records);
+}
 
 int __wrap_donard_file_info(struct donard_file *file, struct donard_file_info *info);
 int __wrap_donard_file_info(struct donard_file *file, struct donard_file_info *info)
@@ -311,21 +323,33 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length,
 	return ibv_reg_mr(pd, address, length, (int)access);
 }
 
-/* How many bytes of the NVRAM are not what they were, zeros. */
-static size_t start_changes(struct dnd_cache_server *server, int *rc)
+static uint8_t played_nvram[NVRAM_BYTES];
+
+/* In an NVRAM with these bytes; they are what the server leaves there then. */
+static int start_in(struct dnd_cache_server *server)
 {
-	static uint8_t bytes[NVRAM_BYTES];
-	size_t changed = 0;
+	int rc;
 
 	played_server = server;
 	server->options.flags = DONARD_CACHE_FORMAT | DONARD_CACHE_VOLATILE_OK;
 	assert_int_equal(donard_memory_dram(server->ctx, NVRAM_BYTES, &server->nvram.memory), 0);
-	*rc = dnd_cache_start(server);
-	assert_int_equal(donard_memory_read(server->nvram.memory, 0, bytes, sizeof(bytes)), 0);
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		changed += bytes[i] != 0;
+	assert_int_equal(donard_memory_write(server->nvram.memory, 0, played_nvram, NVRAM_BYTES), 0);
+	rc = dnd_cache_start(server);
+	assert_int_equal(donard_memory_read(server->nvram.memory, 0, played_nvram, NVRAM_BYTES), 0);
 	dnd_cache_report_close(server);
 	dnd_cache_end(server);
+	return rc;
+}
+
+/* How many bytes of the NVRAM are not what they were, zeros. */
+static size_t start_changes(struct dnd_cache_server *server, int *rc)
+{
+	size_t changed = 0;
+
+	memset(played_nvram, 0, sizeof(played_nvram));
+	*rc = start_in(server);
+	for (size_t i = 0; i < sizeof(played_nvram); i++)
+		changed += played_nvram[i] != 0;
 	return changed;
 }
 
@@ -377,6 +401,23 @@ static void no_format_without_a_registration(void **state)
 	assert_int_equal(played_domains, 0);
 }
 
+/* Whoever is told that it is damaged gives it up, and nobody has looked at it. */
+static void log_that_cannot_be_looked_at_is_not_called_damaged(void **state)
+{
+	struct scene *scene = *state;
+	int rc;
+
+	played_result = BLOCK;
+	start_changes(scene->server, &rc);
+	assert_int_equal(rc, 0);
+	new_server(scene);
+	played_without_memory = true;
+	rc = start_in(scene->server);
+	played_without_memory = false;
+	assert_int_equal(rc, -ENOMEM);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "no-memory");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -384,7 +425,8 @@ int main(void)
 	const struct CMUnitTest tests[] = { CASE(own_socket), CASE(ends_before_it_answers), CASE(another_answers), CASE(names_beside_it),
 					     CASE(names_of_region), CASE(dead_socket), CASE(name_of_another),
 					     CASE(start_formats), CASE(format_that_is_refused_or_killed),
-					     CASE(no_format_without_socket), CASE(no_format_without_a_registration) };
+					     CASE(no_format_without_socket), CASE(no_format_without_a_registration),
+					     CASE(log_that_cannot_be_looked_at_is_not_called_damaged) };
 
 	return cmocka_run_group_tests_name("cache_report", tests, NULL, NULL);
 }
