@@ -46,7 +46,9 @@ struct client {
 	bool gets, settled;		/* of a get: the destination was flushed, and @doubt says why that may not hold */
 	bool complete;			/* all that was asked for was done, and flushed */
 	char doubt[DONARD_REASON_BYTES];
-	bool flushing, told, told_failing;	/* what the last line about a wait said */
+	bool flushing;			/* as far as the drive */
+	unsigned int told;	/* a bit for each enum wait that a line was about */
+	bool told_failing;	/* whether the drive failed then */
 	double started, heard;		/* heard: when a request began or completed last */
 	struct cli_progress progress;
 };
@@ -226,32 +228,56 @@ static int port_failed(struct client *client, int exit_code)
 	return rc ? rc : stopped(client);
 }
 
-static void describe_wait(const struct client *client, char *text, size_t text_bytes)
+enum wait {
+	WAIT_UNKNOWN,	/* for what may be anything on the way */
+	WAIT_ROOM,	/* until the drive has made room in the log */
+	WAIT_FLUSH,	/* until the drive has what it has not yet */
+	WAIT_FAILING,	/* for a drive that fails */
+};
+
+static enum wait wait_of(const struct client *client)
+{
+	if (client->info.drive_fails)
+		return WAIT_FAILING;
+	if (client->flushing)
+		return WAIT_FLUSH;
+	return client->info.waits_for_room ? WAIT_ROOM : WAIT_UNKNOWN;
+}
+
+static void describe_wait(const struct client *client, enum wait wait, char *text, size_t text_bytes)
 {
 	const struct donard_cache_info *info = &client->info;
 	const char *drive = info->drive, *nvram = info->nvram;
 
-	if (info->drive_fails)
+	if (wait == WAIT_FAILING)
 		snprintf(text, text_bytes, "%s: waiting: the server's drive %s fails what is written to it, and is tried again. What was "
 			 "acknowledged is in %s. 'donard-cli cache status %s' on the server says why; Ctrl-C ends the wait.",
 			 client->options.address, drive, nvram, nvram);
+	else if (wait != WAIT_UNKNOWN)
+		snprintf(text, text_bytes, "%s: waiting for the server's drive %s%s", client->options.address, drive,
+			 wait == WAIT_FLUSH ? " to take what it has not yet" : ", as the log is full");
 	else
-		snprintf(text, text_bytes, "%s: waiting for the server's drive %s%s", client->options.address, drive, client->flushing ?
-			 " to take what it has not yet" : client->writes ? ", as the log is full" : "");
+		snprintf(text, text_bytes, "%s: nothing has completed for a while: the server, its drive %s or the link is slow or down",
+			 client->options.address, drive);
 }
 
-/* Nothing has completed for a while.  Said once, and again when the drive begins to fail or works again. */
+/* Nothing has completed for a while.  Each cause is named once, and again when the drive begins to fail or works again. */
 static void tell_wait(struct client *client)
 {
+	enum wait wait;
 	char text[1024];
 
 	donard_cache_info(client->cache, &client->info);
-	if (cli_now_seconds() - client->heard < PATIENCE_SECONDS ||
-	    (client->told && client->told_failing == client->info.drive_fails))
+	if (cli_now_seconds() - client->heard < PATIENCE_SECONDS)
 		return;
-	client->told = true;
+	if (client->told_failing != client->info.drive_fails)
+		client->told = 0;
 	client->told_failing = client->info.drive_fails;
-	describe_wait(client, text, sizeof(text));
+	wait = wait_of(client);
+	if (client->told & 1U << wait)
+		return;
+	client->told |= 1U << wait;
+	describe_wait(client, wait, text, sizeof(text));
 	cli_progress_end(&client->progress);
 	cli_note(client->cli, "%s", text);
 }
@@ -288,7 +314,7 @@ static int flush(struct client *client, bool to_drive)
 {
 	int rc = donard_cache_flush(client->cache, to_drive ? DONARD_CACHE_TO_DRIVE : 0, NULL);
 
-	client->flushing = true;
+	client->flushing = to_drive || !client->info.durable;
 	client->heard = cli_now_seconds();
 	if (rc)
 		return failed(client, rc);

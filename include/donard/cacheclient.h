@@ -117,6 +117,7 @@ void donard_cache_close(struct donard_cache *cache);
  * @drive_fails: the drive fails the server's writes, which are tried again: flushes to the drive wait, and once the log
  *	is full, so do writes
  * @copies_by_cpu: this end's RDMA device is software (rxe, siw), and holds back nothing of what is read
+ * @waits_for_room: all that was sent has been answered, and a write waits until the server's log has room for it
  * @reserved: zero
  * @drive: "nvme1n1", for people
  * @nvram: "p2pmem2", for people
@@ -139,7 +140,8 @@ struct donard_cache_info {
 	bool connected;
 	bool drive_fails;
 	bool copies_by_cpu;
-	bool reserved[3];
+	bool waits_for_room;
+	bool reserved[2];
 	char drive[32];
 	char nvram[24];
 };

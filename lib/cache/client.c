@@ -206,6 +206,12 @@ static int check(const struct donard_cache *cache)
 	return dnd_queue_check_thread(cache->source.queue);
 }
 
+/* While an answer is still to come, the link or the server may be what it waits for. */
+static bool waits_for_room(const struct donard_cache *cache)
+{
+	return cache->writes.first && cache->writes.first->waited && !cache->parts_busy;
+}
+
 DND_PUBLIC int donard_cache_info(const struct donard_cache *cache, struct donard_cache_info *info)
 {
 	DND_USES(CACHE, cache);
@@ -230,6 +236,7 @@ DND_PUBLIC int donard_cache_info(const struct donard_cache *cache, struct donard
 	found.connected = !cache->over;
 	found.drive_fails = cache->drive_fails;
 	found.copies_by_cpu = cache->copies_by_cpu;
+	found.waits_for_room = waits_for_room(cache);
 	snprintf(found.drive, sizeof(found.drive), "%s", offer->drive);
 	snprintf(found.nvram, sizeof(found.nvram), "%s", offer->nvram);
 	dnd_struct_give(info, &found, sizeof(found));

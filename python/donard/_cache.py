@@ -35,6 +35,7 @@ class CacheInfo(Record):
     connected: bool
     drive_fails: bool
     copies_by_cpu: bool
+    waits_for_room: bool
     drive: str
     nvram: str
 

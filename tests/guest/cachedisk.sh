@@ -62,6 +62,17 @@ over_a_slow_link() {
 	exactly "bytes of $RESULT" $((32 * MIB)) "$(field bytes)"
 }
 
+# Its one request takes longer than one waits without a word: the log has room for all of it, and the drive has nothing to do.
+slow_link_is_no_full_log() {
+	slow_wire
+	serve --no-cleaner --clients 3 --high 95
+	random_file "$WORK/data" $((16 * MIB))
+	client put "$WORK/data" --block-size 16M --queue-depth 4
+	equal "requests of the server's drive" 0 "$(labctl peer donard-cli cache status "$NVRAM" --json </dev/null | jq .drive_writes)"
+	matches "what it waits for" 'nothing has completed for a while: the server, its drive .* or the link is slow' "$(<"$WORK/client.err")"
+	equal "words of a full log in $(<"$WORK/client.err")" 0 "$(grep -c 'log is full' "$WORK/client.err" || true)"
+}
+
 from_a_pipe() {
 	serve
 	random_file "$WORK/data" $((3 * MIB))
@@ -554,6 +565,7 @@ core t "put and get" there_and_back $((8 * MIB))
 t "put and get, many small requests" there_and_back $((2 * MIB)) --block-size 4K --queue-depth 64
 t "put and get, one at a time" there_and_back "$MIB" --block-size 64K --queue-depth 1
 t "put over a slow link" over_a_slow_link
+t "put over a slow link, which fills no log" slow_link_is_no_full_log
 t "through pipes" from_a_pipe
 t "example cache.c" cache_example
 t "example cache.c, volatile NVRAM" cache_example_volatile

@@ -380,6 +380,38 @@ static void memory_makes_way_after_the_acknowledgement(void **state)
 	assert_ptr_equal(memories[1].memory, &others[DND_CCLIENT_MEMORIES_MAX - 1]);
 }
 
+static bool waits_for_room(void)
+{
+	struct donard_cache_info info = { .size = sizeof(info) };
+
+	assert_int_equal(donard_cache_info(&scene.cache, &info), 0);
+	return info.waits_for_room;
+}
+
+/* Bytes that a slow link, or a silent server, still has fill the window, too: that is no full log. */
+static void full_log_and_slow_link(void **state)
+{
+	struct dnd_wire_message done = { .type = DND_WIRE_DONE };
+	struct donard_queue *queue = in_queue(&scene.cache);
+
+	(void)state;
+	writes(4);
+	assert_int_equal(scene.cache.parts_busy, 2);
+	assert_int_equal(scene.cache.counts.waited, 1);
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_false(waits_for_room());
+		done.id = scene.parts[i].id;
+		assert_int_equal(dnd_cclient_take_done(&scene.cache, &done), 0);
+	}
+	dnd_cclient_work(&scene.cache);
+	assert_true(waits_for_room());
+	assert_true(dnd_cache_ring_release(&scene.cache.ring, WINDOW));
+	dnd_cclient_work(&scene.cache);
+	assert_int_equal(scene.cache.parts_busy, 2);
+	assert_false(waits_for_room());
+	out_of_queue(&scene.cache, queue);
+}
+
 static void *copy_of(const void *bytes, size_t length)
 {
 	void *copy = malloc(length);
@@ -457,7 +489,7 @@ int main(void)
 		TEST(waiting_request_ends_with_its_region), TEST(region_stays_while_parts_are_in_flight),
 		TEST(others_are_kept_alive_meanwhile), TEST(close_waits_for_the_device),
 		TEST(forget_waits_for_the_acknowledgement), TEST(forget_of_a_connection_that_ends),
-		TEST(region_stays_until_the_acknowledgement), TEST(memory_makes_way_after_the_acknowledgement),
+		TEST(full_log_and_slow_link), TEST(region_stays_until_the_acknowledgement), TEST(memory_makes_way_after_the_acknowledgement),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
