@@ -31,7 +31,7 @@ static const struct cli_field fields[] = {
 static const char text[] =
 	"log {identity} in {nvram}[{!persistent} (volatile)], in front of {drive}[{?draining}; ending]\n"
 	"fill        {fill_percent} %: {records} of {records_most} records, {window_bytes} of {window_bytes_most}; "
-	"the oldest came {oldest_ms} ms ago\n"
+	"the oldest came, or was recovered, {oldest_ms} ms ago\n"
 	"clients     {clients}, {clients_ever} ever\n"
 	"writes      {writes} ({written_bytes}), {barriers} barriers; {write_latency_ns}\n"
 	"others      {reads} reads ({read_bytes}), {trims} trims, {flushes} flushes\n"

@@ -196,7 +196,8 @@ struct donard_cache_latency {
  * @window_bytes, @window_bytes_most: how many bytes of clients' data the log has, and how many
  *	it has room for
  * @fill_percent: how full the records or the fullest client's window are, whichever is more
- * @oldest_ms: how long the oldest record has been in the log; 0 if the log is empty
+ * @oldest_ms: how long the oldest record has been in the log, or since the server began, if it was recovered: records say
+ *	nothing of the time when they came; 0 if the log is empty
  * @writes, @reads, @trims, @flushes: requests that were answered
  * @written_bytes, @read_bytes: bytes of these requests
  * @groups: groups of requests that were acknowledged together
