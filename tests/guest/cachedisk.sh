@@ -38,6 +38,11 @@ client() {
 	client_of cache "$@"
 }
 
+# served WORD - of the server's status
+served() {
+	labctl peer donard-cli cache status "$NVRAM" --json </dev/null | jq ".$1"
+}
+
 # --- put and get ---
 
 # SIZE [ARGUMENT...]
@@ -68,7 +73,7 @@ slow_link_is_no_full_log() {
 	serve --no-cleaner --clients 3 --high 95
 	random_file "$WORK/data" $((16 * MIB))
 	client put "$WORK/data" --block-size 16M --queue-depth 4
-	equal "requests of the server's drive" 0 "$(labctl peer donard-cli cache status "$NVRAM" --json </dev/null | jq .drive_writes)"
+	equal "writes of the server's drive" 0 "$(served drive_writes)"
 	matches "what it waits for" 'nothing has completed for a while: the server, its drive .* or the link is slow' "$(<"$WORK/client.err")"
 	equal "words of a full log in $(<"$WORK/client.err")" 0 "$(grep -c 'log is full' "$WORK/client.err" || true)"
 }
@@ -486,6 +491,37 @@ disk_has_the_drives_shape() {
 	done
 }
 
+# disk_asks REQUEST OFFSET LENGTH [fua] - by a connection of its own
+disk_asks() {
+	disk "python3 python/nbd.py \"\$unixsocket\" $*" 2>"$WORK/nbd.err" || fail "$*: $(cat "$WORK/nbd.err")"
+}
+
+# Where a power cut empties the NVRAM, what is asked for with FUA is on the drive when it completes. Nothing else is.
+disk_forces_what_is_volatile() {
+	NVRAM=p2pmem0
+	serve --volatile-ok --no-cleaner --high 90
+	disk_asks write 0 4096
+	equal "records, and flushes of the drive, after a write" '1 0' "$(served records) $(served drive_flushes)"
+	disk_asks write 65536 4096 fua
+	equal "records, and flushes of the drive, after a write with FUA" '0 1' "$(served records) $(served drive_flushes)"
+	disk_asks trim 65536 4096 fua
+	equal "records, and flushes of the drive, after a trim with FUA" '0 2' "$(served records) $(served drive_flushes)"
+}
+
+# What was trimmed is not written to the drive, which may keep the bytes that it had. What lies beside it is.
+disk_trims() {
+	serve --no-cleaner --high 90
+	random_file "$WORK/data" $((3 * MIB))
+	client put "$WORK/data" --offset 8M
+	disk_asks trim $((9 * MIB)) "$MIB"
+	client flush --to-drive
+	equal "trims, and those that the drive did not do" '1 0' "$(served trims) $(served ignored_trims)"
+	client get "$WORK/back" --offset 8M --size 3M
+	cmp -n "$MIB" "$WORK/data" "$WORK/back"
+	cmp -i $((2 * MIB)) "$WORK/data" "$WORK/back"
+	! cmp -s -i "$MIB" -n "$MIB" "$WORK/data" "$WORK/back" || fail "nothing was trimmed"
+}
+
 disk_under_fio() {
 	serve
 	# shellcheck disable=SC2016  # nbdkit's shell
@@ -594,6 +630,8 @@ t "more clients than windows" more_clients_than_windows
 t "server killed" server_is_killed
 t "nobody there" nobody_there
 core t "disk: the drive's shape" disk_has_the_drives_shape
+t "disk: FUA, volatile NVRAM" disk_forces_what_is_volatile
+t "disk: trim" disk_trims
 t "disk: fio" disk_under_fio
 t "disk: disconnected while a write waits" disk_disconnected
 t "disk: ext4 and sqlite, server killed in between" file_system_and_database
