@@ -38,13 +38,25 @@ int main(int argc, char **argv)
 	donard_memory_info(memory, &info);
 	donard_file_info(drive, &about);
 
-	/* The kernel predicts the route; a queue would prove it as well, and refuse a bad one, as the program must here. */
-	if (donard_memory_route(memory, donard_file_client(drive, 0), &route))
-		return fail(ctx);
-	printf("%s reaches %s by: %s\n", about.path, info.region, donard_route_text(route.route));
-	if (donard_route_verdict(&route) != DONARD_VERDICT_YES) {
-		fprintf(stderr, "%s\n", route.reason);
+	/*
+	 * A queue would look at all of this by itself, and prove the routes, which the kernel only predicts.  pread() refuses
+	 * neither a read that goes through DRAM nor one by a route that loses bytes.
+	 */
+	if (about.bounces[0]) {
+		fprintf(stderr, "%s: %s\n", about.path, about.bounces);
 		return 1;
+	}
+	/* With md, LVM and multipath any of several controllers may answer it. */
+	for (size_t i = 0; i < about.client_count; i++) {
+		const char *client = donard_file_client(drive, i);
+
+		if (donard_memory_route(memory, client, &route))
+			return fail(ctx);
+		printf("%s of %s reaches %s by: %s\n", client, about.path, info.region, donard_route_text(route.route));
+		if (donard_route_verdict(&route) != DONARD_VERDICT_YES) {
+			fprintf(stderr, "%s\n", route.reason);
+			return 1;
+		}
 	}
 
 	if (pread(about.fd, info.address, LENGTH, 0) != LENGTH) {

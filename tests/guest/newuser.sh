@@ -59,6 +59,17 @@ example() {
 	exits 2 '' "$program"
 }
 
+# A program's own read of such a file would come out of the page cache.
+example_refuses_to_bounce() {
+	# shellcheck source=helpers/examples.sh
+	. helpers/examples.sh
+	build_example own-read.c "$WORK/own-read"
+	with_file_system ext4 "$LAB_BETA" data=journal
+	random_file /mnt/fs/file "$MIB"
+	exits 1 'data=journal' "$WORK/own-read" /mnt/fs/file p2pmem0
+	within 10 region_is_free p2pmem0
+}
+
 # terminal TERM - what a copy shows there, slowly enough that it shows something.
 terminal() {
 	labctl slow alpha $((16 * MIB))
@@ -82,4 +93,5 @@ core t "a program of one's own" own_program
 for example in own-read.c event-loop.c dma-buf.c message-buffer.c queue.cpp; do
 	t "example $example" example "$example"
 done
+t "example own-read.c, of a file that bounces" example_refuses_to_bounce
 t "progress in any terminal" progress_in_any_terminal

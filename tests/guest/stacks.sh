@@ -595,6 +595,7 @@ if [[ $LAB_TOPOLOGY == two-paths ]]; then
 	t "two paths: partitions" make_legs
 	wanted "two paths: partitions" || { mkdir -p "$WORK"; make_legs; }
 	t "two paths: one without a route" path_without_route
+	t "two paths: a program's own request" example_refuses
 	t "two paths: one is not attached" path_detached
 	t "two paths: p2pdma" p2pdma_by_two_paths
 	t "two paths: without native multipath" without_native_multipath

@@ -27,6 +27,19 @@ path_without_route() {
 	equal "routes of the legs" "bridge switch" "$(jq -r '[.legs[].route] | sort | join(" ")' <<<"$RESULT")"
 }
 
+# A program's own read may go by any leg and any path. Of the array the first has a route.
+example_refuses() {
+	local second
+	second=$(second_path)
+	# shellcheck source=examples.sh
+	. helpers/examples.sh
+	build_example own-read.c "$WORK/own-read"
+	exits 1 "unlisted host bridge.*$second of $LAB_BETA reaches p2pmem0 by: none" "$WORK/own-read" "$LAB_BETA" p2pmem0
+	raid1
+	exits 1 "unlisted host bridge.*$second of $NODE reaches p2pmem0 by: none" "$WORK/own-read" "$NODE" p2pmem0
+	within 10 region_is_free p2pmem0
+}
+
 has_no_path() {
 	! compgen -G "$1/nvme*c*n*" >/dev/null
 }
