@@ -43,7 +43,7 @@ static int on_completions(void)
 
 	for (int i = 0; i < count; i++) {
 		if (done[i].result != BLOCK) {
-			fprintf(stderr, "%s\n", done[i].error);
+			fprintf(stderr, "%s\n", done[i].result < 0 ? done[i].error : "the file ends too early");
 			return 1;
 		}
 		done_bytes += BLOCK;

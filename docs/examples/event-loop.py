@@ -19,7 +19,7 @@ async def worker(place, queue, drive, memory, sums):
     """Its place is free for the next block when it has used this one."""
     for block in range(place, TOTAL, PLACES):
         completion = await queue.read(drive, memory, file_offset=block * BLOCK, memory_offset=place * BLOCK, length_bytes=BLOCK)
-        assert not completion.bounced
+        assert completion.result == BLOCK and not completion.bounced
         sums[block] = zlib.crc32(memory.read(place * BLOCK, BLOCK))
 
 

@@ -8,7 +8,9 @@
 #define _GNU_SOURCE
 #include <donard/file.h>
 #include <donard/memory.h>
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define LENGTH (1 << 20)
@@ -28,6 +30,7 @@ int main(int argc, char **argv)
 	struct donard_context *ctx;
 	struct donard_file *drive;
 	unsigned char first[16];
+	ssize_t got;
 
 	if (argc != 3)
 		return 2;
@@ -59,8 +62,9 @@ int main(int argc, char **argv)
 		}
 	}
 
-	if (pread(about.fd, info.address, LENGTH, 0) != LENGTH) {
-		perror(about.path);
+	got = pread(about.fd, info.address, LENGTH, 0);
+	if (got != LENGTH) {
+		fprintf(stderr, "%s: %s\n", about.path, got < 0 ? strerror(errno) : "the file ends too early");
 		return 1;
 	}
 	if (donard_memory_read(memory, 0, first, sizeof(first)))

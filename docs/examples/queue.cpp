@@ -58,7 +58,7 @@ static void run(const char *path, const char *region)
 		check(got);
 		for (int i = 0; i < got; i++)
 			if (done[i].result != int64_t(block))
-				throw std::runtime_error(done[i].error);
+				throw std::runtime_error(done[i].result < 0 ? done[i].error : "the file ends too early");
 		left -= got;
 	}
 	std::cout << count * block << " bytes, route " << donard_route_text(done[0].route) << "\n";

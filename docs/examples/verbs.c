@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 	    await(queue, &done) < 0)
 		return fail(ctx);
 	if (done.result != LENGTH) {
-		fprintf(stderr, "%s\n", done.error);
+		fprintf(stderr, "%s\n", done.result < 0 ? done.error : "the file ends too early");
 		return 1;
 	}
 

@@ -59,6 +59,21 @@ example() {
 	exits 2 '' "$program"
 }
 
+# Nothing failed: each example says by itself what is amiss.
+examples_of_short_file() {
+	local example
+	# shellcheck source=helpers/examples.sh
+	. helpers/examples.sh
+	with_file_system ext4 "$LAB_BETA"
+	random_file /mnt/fs/file $((MIB - 4096))
+	sync /mnt/fs/file
+	for example in own-read.c event-loop.c queue.cpp; do
+		build_example "$example" "$WORK/${example%.*}"
+		exits 1 'the file ends too early' "$WORK/${example%.*}" /mnt/fs/file p2pmem0
+	done
+	within 10 region_is_free p2pmem0
+}
+
 # A program's own read of such a file would come out of the page cache.
 example_refuses_to_bounce() {
 	# shellcheck source=helpers/examples.sh
@@ -94,4 +109,5 @@ for example in own-read.c event-loop.c dma-buf.c message-buffer.c queue.cpp; do
 	t "example $example" example "$example"
 done
 t "example own-read.c, of a file that bounces" example_refuses_to_bounce
+t "examples, of a file that ends too early" examples_of_short_file
 t "progress in any terminal" progress_in_any_terminal
