@@ -30,8 +30,7 @@ static const struct {
 	[DND_E_BUSY] = { "busy", EBUSY, NULL },
 	[DND_E_MOUNTED] = { "mounted", EBUSY, NULL },
 	[DND_E_READ_ONLY] = { "read-only", EROFS, NULL },
-	[DND_E_NOT_NVME] = { "not-nvme", ENOTBLK, "Name an NVMe block device, a file on "
-			     "ext4 or xfs on one, or a region" },
+	[DND_E_NOT_NVME] = { "not-nvme", ENOTBLK, "Name an NVMe block device, or a file on ext4 or xfs on one" },
 	[DND_E_FILE_SYSTEM] = { "file-system", EMEDIUMTYPE, "Put the file on ext4 or xfs" },
 	[DND_E_OVERLAP] = { "overlap", EINVAL, NULL },
 	[DND_E_OTHER_DRIVER] = { "other-driver", EBUSY, NULL },

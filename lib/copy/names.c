@@ -32,6 +32,8 @@ static int open_file(struct dnd_copy *copy, struct dnd_side *side, const char *p
 
 	if (!rc)
 		dnd_side_of_file(side, file);
+	else if (rc == -ENOTBLK)
+		dnd_fail_more(copy->ctx, " A copy also takes regions and GPUs, by their names (p2pmem0, gpu:0).");
 	return rc;
 }
 

@@ -94,11 +94,19 @@ static int check_node(struct donard_context *ctx, const struct dnd_drive *drive)
 	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: %s", drive->path, cause_of(text, drive->path));
 }
 
+static int no_file(struct donard_context *ctx, const char *path, const struct stat *st)
+{
+	char region[P2PMEM_NAME_BYTES];
+
+	if (dnd_region_of_node(ctx, st, region))
+		return dnd_fail(ctx, DND_E_NOT_NVME, "%s: it is the region %s, which is memory and no file", path, region);
+	return dnd_fail(ctx, DND_E_NOT_NVME, "%s: it is %s", path, file_type(st->st_mode));
+}
+
 static int check_type(struct donard_context *ctx, struct dnd_drive *drive, const struct stat *st)
 {
 	if (!S_ISBLK(st->st_mode) && !S_ISREG(st->st_mode))
-		return dnd_fail(ctx, DND_E_NOT_NVME, "%s: it is %s", drive->path,
-				file_type(st->st_mode));
+		return no_file(ctx, drive->path, st);
 	drive->is_file = S_ISREG(st->st_mode);
 	drive->device = drive->is_file ? st->st_dev : st->st_rdev;
 	drive->inode = st->st_ino;

@@ -191,7 +191,7 @@ time.sleep(1000)' "$path" >"$LOGS/asked" &
 
 # A proof that was asked for and cannot be made is no verdict, and nothing is made.
 scratch_cannot_be_used() {
-	cli_exits 1 '/dev/null: it is a character device' doctor --probe --scratch /dev/null &&
+	cli_exits 1 '/dev/null: it is a character device\. Name an NVMe block device, or a file on ext4 or xfs on one\.' doctor --probe --scratch /dev/null &&
 		cli_exits 1 '--scratch /nonexistent/x: .*No such file' doctor --probe --scratch /nonexistent/x &&
 		cli_exits 1 '--scratch .*: Not a directory' doctor --probe --scratch "$BUILD/donard-cli/x" &&
 		cli_exits 1 '--scratch .*No such file' doctor --probe --scratch '' &&

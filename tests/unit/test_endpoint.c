@@ -6,6 +6,7 @@
 
 #include "unit.h"
 #include "drive/blockdev.h"
+#include "donard/copy.h"
 #include "fake_sysfs.h"
 #include "drive/drive.h"
 #include "region/region.h"
@@ -189,8 +190,8 @@ static void no_controller(void **state)
 	assert_int_equal(unlink(from), 0);
 	assert_int_equal(dnd_blockdev_resolve(fake->ctx, makedev(259, 0), "x", &blockdev), -ENOTBLK);
 	assert_string_equal(donard_error(fake->ctx), "x: nvme0n1 has no controller now. Bring one back (echo 1 > "
-			    "/sys/bus/pci/rescan, or dmesg tells why it went). Name an NVMe block device, a file on ext4 or "
-			    "xfs on one, or a region.");
+			    "/sys/bus/pci/rescan, or dmesg tells why it went). Name an NVMe block device, or a file on ext4 "
+			    "or xfs on one.");
 	snprintf(from, sizeof(from), "%s/class/nvme", fake->root);
 	snprintf(to, sizeof(to), "%s/hidden", fake->root);
 	assert_int_equal(rename(from, to), 0);
@@ -208,6 +209,26 @@ static void folders_and_pipes(void **state)
 	assert_true(dnd_drive_open_source(fake->ctx, "/dev/null", &drive) < 0);
 	assert_non_null(strstr(donard_error(fake->ctx), "character device"));
 	assert_int_equal(dnd_drive_open_source(fake->ctx, "/no/such/file", &drive), -ENOENT);
+}
+
+/* A region is an end of a copy alone, and by its name. */
+static void regions_are_no_files(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_copy_result result = { .size = sizeof(result) };
+	struct donard_file *file;
+
+	assert_int_equal(donard_file_open(fake->ctx, "/dev/null", 0, &file), -ENOTBLK);
+	assert_string_equal(donard_error(fake->ctx), "/dev/null: it is a character device. Name an NVMe block device, or a "
+			    "file on ext4 or xfs on one.");
+	assert_int_equal(donard_copy(fake->ctx, "/dev/null", "/nowhere/b", NULL, &result), -ENOTBLK);
+	assert_string_equal(donard_error(fake->ctx), "/dev/null: it is a character device. Name an NVMe block device, or a "
+			    "file on ext4 or xfs on one. A copy also takes regions and GPUs, by their names (p2pmem0, gpu:0).");
+	fake_folder(fake, "class/p2pmem/p2pmem0");
+	fake_link(fake, "dev/char/1:3", "class/p2pmem/p2pmem0");
+	assert_int_equal(donard_file_open(fake->ctx, "/dev/null", 0, &file), -ENOTBLK);
+	assert_string_equal(donard_error(fake->ctx), "/dev/null: it is the region p2pmem0, which is memory and no file. Name an "
+			    "NVMe block device, or a file on ext4 or xfs on one.");
 }
 
 static void overlaps(void **state)
@@ -236,6 +257,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(other_block_devices, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(no_controller, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(folders_and_pipes, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(regions_are_no_files, fake_setup, fake_teardown),
 		cmocka_unit_test(overlaps),
 	};
 
