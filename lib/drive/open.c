@@ -391,6 +391,12 @@ static int no_stat(struct donard_context *ctx, const char *path)
 			       "%s: cannot be opened", path);
 }
 
+static int no_name(struct donard_context *ctx)
+{
+	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: this names neither a drive nor a file. Name one by its path, such as "
+			"/dev/nvme0n1.", "(empty)");
+}
+
 int dnd_drive_open_source(struct donard_context *ctx, const char *path, struct dnd_drive *drive)
 {
 	struct stat st;
@@ -398,6 +404,8 @@ int dnd_drive_open_source(struct donard_context *ctx, const char *path, struct d
 	memset(drive, 0, sizeof(*drive));
 	drive->fd = -1;
 	drive->path = path;
+	if (!path[0])
+		return no_name(ctx);
 	if (stat(path, &st))
 		return no_stat(ctx, path);
 	return open_existing(ctx, drive, &st);
@@ -501,11 +509,10 @@ static int no_folder(struct donard_context *ctx, const char *path, const char *f
 /* The kernel takes no such name, but says so only when all has been copied. */
 static int check_name(struct donard_context *ctx, const char *path)
 {
-	if (path[0] && path[strlen(path) - 1] != '/')
+	if (path[strlen(path) - 1] != '/')
 		return 0;
-	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: no file can have that name: it %s. Name a file%s.", path,
-			path[0] ? "ends with a slash, and there is no such folder" : "is empty",
-			path[0] ? ", or leave the slash out" : "");
+	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: no file can have that name: it ends with a slash, and there is no such "
+			"folder. Name a file, or leave the slash out.", path);
 }
 
 /* A new file will lie on the file system of its folder. */
@@ -557,6 +564,8 @@ int dnd_drive_open_target(struct donard_context *ctx, const char *path, bool cre
 	drive->fd = -1;
 	drive->path = path;
 	drive->writable = true;
+	if (!path[0])
+		return no_name(ctx);
 	if (!stat(path, &st))
 		return open_existing(ctx, drive, &st);
 	if (errno != ENOENT)
