@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Callable
 
-from ._library import Record, ffi, lib, name, number, sized, sizes
+from ._library import Owner, Record, ffi, lib, name, number, sized, sizes
 from ._memory import Memory, handle_of, memory_range
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class CacheInfo(Record):
     nvram: str
 
 
-class Cache:
+class Cache(Owner):
     """A connection to a server of 'donard-cli cache serve'. Queue.connect() makes it.
 
     Its requests begin at once, and complete as those of the queue do, beside them. A write that completes is durable in the

@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, Protocol
 
 from . import _copy, _file, _memory, _meter, _queue, _regions
 from ._errors import error_of, error_without_context, wrong_thread
-from ._library import descriptor, ffi, lib, name, sized, sizes
+from ._library import Owner, descriptor, ffi, lib, name, sized, sizes
 
 
 class _Closes(Protocol):
@@ -40,7 +40,7 @@ class Root:
             lib.donard_close(self._open.pop())
 
 
-class Context:
+class Context(Owner):
     """What a thread uses the library by, for this machine unless other roots are given.
 
     Queues, files and memories that came out of it are closed with it. They keep what they need of it, so that nothing

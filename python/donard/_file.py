@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from ._library import Record, ffi, lib, sized, text
+from ._library import Owner, Record, ffi, lib, sized, text
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -31,7 +31,7 @@ class FileInfo(Record):
     legs: tuple[str, ...]
 
 
-class File:
+class File(Owner):
     """A drive, a partition or a regular file. Context.open() and adopt_file() make it."""
 
     def __init__(self, context: Context, handle: Any) -> None:

@@ -110,6 +110,15 @@ def _value(ctype: Any, value: Any) -> Any:
     return value
 
 
+class Owner:
+    """What closes a handle of the library's. A copy would go on using the handle when this has closed it."""
+
+    def __reduce__(self) -> Any:
+        """For copy and pickle."""
+        raise TypeError(f"a donard.{type(self).__name__} cannot be copied or pickled: it alone closes what it stands for. Pass on "
+                        "the object itself.")
+
+
 _R = TypeVar("_R", bound="Record")
 
 

@@ -8,7 +8,7 @@ import os
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from ._library import Record, buffer, ffi, lib, name, sized, sizes, word
+from ._library import Owner, Record, buffer, ffi, lib, name, sized, sizes, word
 from ._regions import Route
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _let_go(handle: Any, address: Any) -> None:
     """Of a view: the handle is freed after it, since this holds it."""
 
 
-class Memory:
+class Memory(Owner):
     """A range of a region, plain DRAM, or a dma-buf. Context.dram(), alloc(), claim(), adopt_memory(), from_dmabuf() make it.
 
     numpy.asarray(memory) and memory.view() see its bytes where they are. While such a view exists close() raises

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 from ._cache import DEPTH, Cache
 from ._errors import Error, error_from, in_python, wrong_thread
 from ._file import File
-from ._library import Record, ffi, lib, number, sized, sizes, text, word
+from ._library import Owner, Record, ffi, lib, number, sized, sizes, text, word
 from ._memory import Memory, handle_of, memory_range
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def flags_of(allow_bounce: bool, allow_unlisted: bool, passthrough: bool) -> int
             (lib.DONARD_QUEUE_PASSTHROUGH if passthrough else 0))
 
 
-class Queue:
+class Queue(Owner):
     """Requests between files and memory, in no order. Context.queue() makes it.
 
     It belongs to the thread that made it; a call from another one, or from the child of a fork, raises Error. The child

@@ -2,6 +2,7 @@
 """The binding on this machine: memory, errors, threads; and queues over a file, with a sysfs made up for it."""
 import asyncio
 import concurrent.futures
+import copy
 import errno
 import gc
 import json
@@ -636,6 +637,12 @@ class Queues(unittest.TestCase):
         queue.close()
         with self.assertRaisesRegex(ValueError, "queue is closed"):
             queue.poll()
+
+    def test_what_closes_a_handle_is_not_copied(self):
+        for one in (self.context, self.file, self.memory, self.queue(), donard.Cache.__new__(donard.Cache)):
+            for make in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.assertRaisesRegex(TypeError, f"^a donard.{type(one).__name__} cannot be copied or pickled"):
+                    make(one)
 
     def test_short_at_the_end_of_a_file(self):
         queue = self.queue()
