@@ -31,6 +31,13 @@ class FileInfo(Record):
     legs: tuple[str, ...]
 
 
+def handle_of_file(file: Any) -> Any:
+    """As the library takes it."""
+    if not isinstance(file, File):
+        raise TypeError(f"file is no donard.File, but {file!r}")
+    return file._handle
+
+
 class File(Owner):
     """A drive, a partition or a regular file. Context.open() and adopt_file() make it."""
 

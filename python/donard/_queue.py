@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from ._cache import DEPTH, Cache
 from ._errors import Error, error_from, in_python, wrong_thread
-from ._file import File
+from ._file import File, handle_of_file
 from ._library import Owner, Record, ffi, lib, number, sized, sizes, text, word
 from ._memory import Memory, handle_of, memory_range
 
@@ -156,9 +156,7 @@ class Queue(Owner):
 
     def _transfer(self, call: Callable[..., int], file: File, memory: Memory, file_offset: int, memory_offset: int,
                   length_bytes: int | None, user: Any) -> None:
-        if not isinstance(file, File):
-            raise TypeError(f"file is no donard.File, but {file!r}")
-        self._prepare(user, None, call, self._handle, file._handle, *sizes(file_offset=file_offset),
+        self._prepare(user, None, call, self._handle, handle_of_file(file), *sizes(file_offset=file_offset),
                       *memory_range(memory, memory_offset, length_bytes))
 
     def read(self, file: File, memory: Memory, *, file_offset: int = 0, memory_offset: int = 0,
@@ -177,7 +175,7 @@ class Queue(Owner):
 
     def flush(self, file: File, *, user: Any = None) -> None:
         """Prepare to make durable what was written, of which the completions were taken."""
-        self._prepare(user, None, lib.donard_queue_flush, self._handle, file._handle)
+        self._prepare(user, None, lib.donard_queue_flush, self._handle, handle_of_file(file))
 
     def submit(self) -> None:
         """Let the requests so far begin."""

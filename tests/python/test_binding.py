@@ -179,6 +179,7 @@ print(order[-1], order.count("donard_close"), len(order) > 1)"""
                     (ValueError, "length_bytes is -1", lambda: memory.export(0, -1)),
                     (ValueError, "depth is -1", lambda: self.context.queue(-1)),
                     (TypeError, "file is no donard.File, but None", lambda: queue.read(None, memory)),
+                    (TypeError, "file is no donard.File, but None", lambda: queue.flush(None)),
                     (TypeError, "memory is no donard.Memory, but 'x'", lambda: queue.register("x")),
                     (TypeError, "memory is no donard.Memory, but 'x'", lambda: queue.unregister("x")),
                     (ValueError, "block_bytes is -1", lambda: self.context.copy("a", "b", block_bytes=-1)),

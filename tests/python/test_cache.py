@@ -2,7 +2,6 @@
 """The client of a write cache: what the library is asked, and whose the completions are. No RDMA: see server.py."""
 import asyncio
 import errno
-import types
 import unittest
 import unittest.mock
 
@@ -12,6 +11,14 @@ from server import Library
 import donard
 import donard.aio
 from donard._library import ffi, lib
+
+
+class AnyFile(donard.File):
+    """What the library's stand-in takes for one."""
+    _handle = ffi.NULL
+
+    def __init__(self):
+        pass
 
 
 class WithLibrary(unittest.TestCase):
@@ -180,7 +187,7 @@ class Awaited(WithLibrary):
 
     # The library's close waits for a flush that a drive has begun, and nothing else of the loop would run until then.
     def test_a_canceled_flush_of_a_file_does_not_stop_the_loop(self):
-        file = types.SimpleNamespace(_handle=ffi.NULL)
+        file = AnyFile()
 
         async def flush(queue):
             async with queue:
@@ -208,7 +215,7 @@ class Awaited(WithLibrary):
 
     # They would get bytes, and ask for more, of a queue that is about to close.
     def test_who_waits_for_a_queue_that_is_canceled_is_canceled(self):
-        file = types.SimpleNamespace(_handle=ffi.NULL)
+        file = AnyFile()
         tasks = []
 
         async def flush(queue):
