@@ -134,7 +134,6 @@ static int by_dram(struct dnd_copy *copy, const struct dnd_place *target)
 	return rc;
 }
 
-/* The copy may not own the last block to its end if that is larger than a granule. */
 /* For want of spare blocks, whatever the cause, the tail goes by DRAM: then no failure is told. */
 static bool has_spare(struct dnd_copy *copy)
 {
@@ -146,6 +145,7 @@ static bool has_spare(struct dnd_copy *copy)
 	return false;
 }
 
+/* The copy may not own the last block to its end if that is larger than a granule. */
 static int into_region(struct dnd_copy *copy)
 {
 	const struct dnd_place target = dnd_copy_place(&copy->dst, copy->plan.full_bytes);
