@@ -110,6 +110,7 @@ static void defaults(void **state)
 	struct place *place = *state;
 	const struct region_section *s;
 
+	assert_int_equal(load(place, "[a] # of ours\nserial=S#1\nkind=nvme-cmb\n"), 0);
 	assert_int_equal(load(place, "[a]\t ; as it came\r\nserial=S#1\nkind=nvme-cmb\n"), 0);
 	s = regionconf_find(&place->config, "a");
 	assert_string_equal(s->serial, "S#1");
