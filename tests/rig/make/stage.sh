@@ -45,6 +45,8 @@ strictly() {
 	[[ " $SPARSE_READS " != *" $1 "* ]] || printf '%s\n' C=2 CHECK=sparse
 }
 
+readonly MODULE_SOURCES=(kernel tests/guest/modules)
+
 # build_module DIR ROOT KERNEL [SOURCE...] - every .ko of the given directories of the repository, what the compiler said of
 # them in build.log, and the objects of p2pmem in kernel/, which tests/host looks at: one build tells all.
 # Kbuild writes beside its sources, so it gets a copy.
@@ -83,21 +85,13 @@ build_userspace() {
 	rm -rf "$dir/build"
 }
 
-module_sources() {
-	(cd "$REPO_DIR" && printf '%s\n' kernel tests/guest/modules/*/ | while read -r dir; do
-		[[ ! -e $dir/Kbuild && ! -e $dir/Makefile ]] || printf '%s\n' "${dir%/}"
-	done)
-}
-
 # guest_modules ROOT KERNEL
 guest_modules() {
-	local -a sources
 	local key home
 	home=$(kernel_home "$1" "$2")
-	mapfile -t sources < <(module_sources)
-	key=$(cd "$REPO_DIR" && kbuild_sources "${sources[@]}" | files_key)
+	key=$(cd "$REPO_DIR" && kbuild_sources "${MODULE_SOURCES[@]}" | files_key)
 	key=$(content_key "$1" "$home" "$key" "$SPARSE_READS" "$(declare -f build_module strictly kernel_make)")
-	cached "modules-$2-$key" build_module "$1" "$2" "${sources[@]}"
+	cached "modules-$2-$key" build_module "$1" "$2" "${MODULE_SOURCES[@]}"
 }
 
 # guest_userspace ROOT
