@@ -76,7 +76,7 @@ build_userspace() {
 	# For forget_unused.
 	touch "$COMPILED"
 	say "building the programs for the guest"
-	in_root "$root" "$dir" make -s -C /src BUILD=/out/build userspace python
+	in_root "$root" "$dir" make -s "-j$(nproc)" -C /src BUILD=/out/build userspace python
 	in_root "$root" "$dir" make -s -C /src BUILD=/out/build DESTDIR=/out/dest PREFIX=/usr install install-rules install-python
 	in_root "$root" "$dir" /src/tests/rig/make/build-guest-tests /src/tests/guest /out/dest
 	build_cufile_programs "$dir" "$root" "$3"
