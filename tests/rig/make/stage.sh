@@ -76,8 +76,9 @@ build_userspace() {
 	# For forget_unused.
 	touch "$COMPILED"
 	say "building the programs for the guest"
-	in_root "$root" "$dir" make -s "-j$(nproc)" -C /src BUILD=/out/build userspace python
-	in_root "$root" "$dir" make -s -C /src BUILD=/out/build DESTDIR=/out/dest PREFIX=/usr install install-rules install-python
+	# ccache is there by the name of gcc, and not as cc.
+	in_root "$root" "$dir" make -s "-j$(nproc)" -C /src CC=gcc BUILD=/out/build userspace python
+	in_root "$root" "$dir" make -s -C /src CC=gcc BUILD=/out/build DESTDIR=/out/dest PREFIX=/usr install install-rules install-python
 	in_root "$root" "$dir" /src/tests/rig/make/build-guest-tests /src/tests/guest /out/dest
 	build_cufile_programs "$dir" "$root" "$3"
 	install -D -m 755 -t "$dir/dest/opt/donard/tests/host" "$REPO_DIR"/tests/host/{doctor,machines}.py
