@@ -34,6 +34,12 @@ int bench_numbers(const struct cli *cli, const char *name, uint64_t *values, siz
 /* What is measured is donard-cli. */
 #define BENCH_NO_DONARD	"there is no donard-cli beside this program nor in PATH. 'make install' installs both."
 
+/*
+ * May a benchmark overwrite this region?  Refuses persistent memory, unless --allow-persistent was given.  Returns 0, or an exit
+ * code whose text is printed.
+ */
+int bench_check_contents(const struct cli *cli, const struct donard_region_info *region);
+
 /* "bench: ..." on stderr. */
 void bench_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -514,18 +514,6 @@ static int check_gpu(struct bench *bench)
 					"candidates' has the BDF).");
 }
 
-/* Nobody but the user knows if what persistent memory holds may be lost: who wrote it need not run now. */
-static int check_contents(const struct bench *bench, const struct donard_region_info *info)
-{
-	char text[256];
-
-	if (!info->persistent || cli_given(bench->cli, "allow-persistent"))
-		return 0;
-	snprintf(text, sizeof(text), "%s: its memory is persistent, and the benchmark overwrites it. Name another region, or give "
-		 "--allow-persistent if what it holds may be lost.", info->name);
-	return cli_fail_text(bench->cli, EXIT_FAILED, "persistent", text);
-}
-
 static int check_room(const struct bench *bench, const struct donard_region_info *info)
 {
 	uint64_t wanted_bytes = most_bytes(bench);
@@ -552,7 +540,7 @@ static int check_region(struct bench *bench)
 	bench_add_option(bench->model, "page_type", cli_json_string(donard_page_type_text(info->page_type)));
 	snprintf(bench->pins_in, sizeof(bench->pins_in), "%s", info->name);
 	bench->region = bench->pins_in;
-	rc = check_contents(bench, info);
+	rc = bench_check_contents(bench->cli, info);
 	if (!rc)
 		rc = check_room(bench, info);
 	donard_region_list_free(list);

@@ -7,6 +7,7 @@
 #include "donard/rdma.h"
 #include "errors.h"
 #include "options.h"
+#include "place.h"
 #include "progress.h"
 #include "rdma.h"
 #include "utf8.h"
@@ -145,6 +146,26 @@ static int take_numbers(struct plan *plan)
 	return rc;
 }
 
+/* What is read from the server is written into a near region. */
+static int check_near(const struct plan *plan)
+{
+	struct donard_context *ctx = plan->cli->ctx;
+	struct donard_region_list *list;
+	struct cli_place near;
+	int rc;
+
+	if (!(plan->directions & DONARD_RDMA_READ) || !plan->run.options.local)
+		return 0;
+	rc = cli_place_of(ctx, plan->run.options.local, 0, &near);
+	if (rc)
+		return cli_fail(plan->cli, rc);
+	if (donard_region_find(ctx, near.name, &list))
+		return 0;	/* dram, a GPU, or what will not be found then either */
+	rc = bench_check_contents(plan->cli, donard_region_get(list, 0));
+	donard_region_list_free(list);
+	return rc;
+}
+
 static int take_options(struct plan *plan)
 {
 	struct cli *cli = plan->cli;
@@ -166,7 +187,7 @@ static int take_options(struct plan *plan)
 		rc = bench_perftest_check(cli);
 	plan->run.options.local = cli_value(cli, "local");
 	plan->run.options.address = cli->arguments[0];
-	return rc;
+	return rc ? rc : check_near(plan);
 }
 
 static int run(struct cli *cli)
@@ -203,6 +224,7 @@ static const struct cli_option options_table[] = {
 	{ "iterations", "N", "requests of a sample; default: as many as move 64M, at most 1000" },
 	{ "rounds", "N", "how often; default 3" },
 	{ "local", "TARGET", "the near side: dram (default), a region (p2pmem0+64M) or a GPU (gpu:0)" },
+	{ "allow-persistent", NULL, "with --local: it may be persistent memory, whose data is lost by reads" },
 	{ "perftest", NULL, "run perftest's clients beside it, unmodified" },
 	{ "perftest-port", "N", "where its servers listen: this port (ib_write_bw) and the next three; default 18515" },
 	{ "timeout", "SECONDS", "give up when nothing comes back for this long; default 10" },

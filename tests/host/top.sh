@@ -147,6 +147,11 @@ leaving_is_not_present() {
 	cli_exits 0 'a +absent' "${apply[@]}" || return
 	cli_exits 0 '^donard-cli region add --kind pci-bar --device 0000:03:00.0 --bar 2$' region candidates || return
 	cli_exits 0 'p2pmem/by-name/a$' region identity p2pmem0 --config "$conf" || return
+	printf '[b]\npath = pci-0000:03:00.0\nkind = pci-bar\nbar = 2\noffset = 2M\nlength = 2M\n' >>"$conf/regions.conf"
+	echo draining >"$regions/p2pmem0/state"
+	cli_exits 1 "b: p2pmem0 is draining" "${apply[@]}" || return
+	sed -i '/^\[b\]/,$d' "$conf/regions.conf"
+	echo quarantined >"$regions/p2pmem0/state"
 	cp -r "$regions/p2pmem0" "$regions/p2pmem1"
 	echo ready >"$regions/p2pmem1/state"
 	cli_exits 0 'a +present +p2pmem1' "${apply[@]}" || return
@@ -179,7 +184,11 @@ bench_asks_of_persistent() {
 			cli_exits 1 '/dev/nowhere: No such file' bench "$command" /dev/nowhere p2pmem0 --meter none --allow-persistent || return
 	done
 	echo 0 >"$LOGS/top/class/p2pmem/p2pmem0/persistent"
-	cli_exits 1 '/dev/nowhere: No such file' bench copy /dev/nowhere p2pmem0 --meter none
+	cli_exits 1 '/dev/nowhere: No such file' bench copy /dev/nowhere p2pmem0 --meter none || return
+	echo 1 >"$LOGS/top/class/p2pmem/p2pmem0/persistent"
+	cli_exits 1 "$why" bench rdma 127.0.0.1 --local p2pmem0+4K --meter nowhere &&
+		cli_exits 2 'nowhere' bench rdma 127.0.0.1 --local p2pmem0 --direction write --meter nowhere &&
+		cli_exits 2 'nowhere' bench rdma 127.0.0.1 --local p2pmem0 --allow-persistent --meter nowhere
 }
 
 top_at_terminal() {
