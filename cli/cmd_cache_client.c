@@ -47,8 +47,8 @@ struct client {
 	bool complete;			/* all that was asked for was done, and flushed */
 	char doubt[DONARD_REASON_BYTES];
 	bool flushing;			/* as far as the drive */
-	unsigned int told;	/* a bit for each enum wait that a line was about */
-	bool told_failing;	/* whether the drive failed then */
+	unsigned int told;		/* a bit for each enum wait that a line was about */
+	bool told_failing;		/* whether the drive failed then */
 	double started, heard;		/* heard: when a request began or completed last */
 	struct cli_progress progress;
 };

@@ -260,13 +260,12 @@ static void note_absent(struct apply *apply, const struct region_section *sectio
 static const struct donard_region_info *draining_on(const struct machine *machine, const struct donard_candidate_info *candidate,
 						    const struct donard_region_info *own)
 {
-	for (unsigned int i = 0; machine->regions && i < donard_region_count(machine->regions); i++) {
-		const struct donard_region_info *region = donard_region_get(machine->regions, i);
+	const struct donard_region_info *region;
 
+	for (size_t i = 0; (region = donard_region_get(machine->regions, i)); i++)
 		if (region->state == DONARD_STATE_DRAINING && !strcmp(region->bdf, candidate->bdf) &&
 		    (region == own || !candidate->driver[0]))
 			return region;
-	}
 	return NULL;
 }
 

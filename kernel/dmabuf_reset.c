@@ -114,7 +114,7 @@ static bool look_for_reset(struct p2pmem_region *r)
 /*
  * Was the device reset since an importer attached, in @epoch?  While no importer has a
  * mapping nobody looks for resets of another driver's function, so this does.  The caller
- * holds the dma-buf's lock, and need not be in the region.
+ * may hold the dma-buf's lock, and need not be in the region.
  */
 bool p2pmem_imports_are_outdated(struct p2pmem_region *r, u64 epoch)
 {
