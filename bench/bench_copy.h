@@ -37,6 +37,7 @@ struct bench_command {
 #define BENCH_REGION	(1U << 2)	/* moves to and from a region */
 #define BENCH_GPU	(1U << 3)	/* moves to and from memory of a GPU */
 #define BENCH_SINGLE	(1U << 4)	/* has one request at a time: left out at another depth */
+#define BENCH_REGISTERS	(1U << 5)	/* registers the memory with the kernel: left out where that takes none */
 
 struct bench_method {
 	const char *name;
@@ -55,6 +56,8 @@ extern const struct bench_method bench_methods[];	/* ends with a NULL name */
 const struct bench_method *bench_find_method(const char *name);
 /* donard's own report says that the kernel refused io_uring. */
 bool bench_went_by_aio(const char *report);
+/* A queue's report says that the kernel did not register its memory, or was not asked to. */
+bool bench_was_unregistered(const char *report);
 
 /* plain.c: says on stderr what failed, by errno, or that fewer bytes moved if that is 0; returns -errno, or -EIO */
 int bench_complain(const char *what);

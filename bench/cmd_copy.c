@@ -27,6 +27,8 @@
 #define SMALL_PART	4	/* each point is measured at two sizes, so that start-up can be told apart */
 #define REPORT_BYTES	(256 * 1024)
 #define SETTLE_SECONDS	5
+#define UNREGISTERED	"the kernel registers no such memory with a queue (none of a region on Linux 6.1, no pages of " \
+			"type p2pdma, none with Linux AIO, and no more than 'ulimit -l' allows)"
 
 struct list {
 	uint64_t values[LIST_MAX];
@@ -54,6 +56,9 @@ struct point {
 	uint32_t queue_depth;
 	bool to_region;
 	bool warms_up;	/* not recorded: pays what only the first run of a method pays */
+	const struct bench_method *left_out;	/* the memory of this point could not be registered for it */
+	const struct bench_method *said;	/* was left out at a point before, which was said */
+	bool has_samples;
 };
 
 /* ---- one sample ---- */
@@ -65,6 +70,7 @@ struct run {
 	int reports[BENCH_THREADS_MAX];
 	size_t job_count;
 	bool aio;	/* the requests of one went by Linux AIO */
+	bool unregistered;	/* the memory of one, by which a method that registers is none */
 };
 
 /*
@@ -140,6 +146,7 @@ static double reported_seconds(const struct point *point, struct run *run)
 		length = pread(run->reports[i], report, sizeof(report) - 1, 0);
 		report[length > 0 ? length : 0] = '\0';
 		run->aio |= bench_went_by_aio(report);
+		run->unregistered |= point->method->traits & BENCH_REGISTERS && bench_was_unregistered(report);
 		seconds = point->method->seconds(report);
 		if (seconds < 0)
 			return -1;
@@ -253,13 +260,33 @@ static void say_untimed(const struct bench *bench, const struct point *point)
 			  point->method->name);
 }
 
-static int add_sample(const struct bench *bench, const struct point *point, struct run *run,
+/* Its requests would be those of the method without registration, under another name. */
+static int leave_out(struct point *point)
+{
+	if (point->said != point->method)
+		bench_say("%s: left out, because " UNREGISTERED, point->method->name);
+	point->left_out = point->said = point->method;
+	return 0;
+}
+
+static int nothing_measured(const struct bench *bench, const struct point *point)
+{
+	char text[320];
+
+	snprintf(text, sizeof(text), "%s: %s measures nothing here: " UNREGISTERED ". Name other methods.",
+		 bench->region, point->said->name);
+	return cli_fail_text(bench->cli, EXIT_UNSUPPORTED, "unsupported", text);
+}
+
+static int add_sample(const struct bench *bench, struct point *point, struct run *run,
 		      const struct cli_job_usage *usage, const struct donard_measurement *measurement)
 {
 	struct json_object *sample;
 	double seconds = reported_seconds(point, run);
 	int equal = is_checked(bench, point) ? compare(bench, point) : 1;
 
+	if (run->unregistered)
+		return leave_out(point);
 	if (equal < 0 || point->warms_up)
 		return tell_comparison(bench, point, equal);
 	sample = describe(bench, point);
@@ -274,6 +301,7 @@ static int add_sample(const struct bench *bench, const struct point *point, stru
 	if (bench->meter)
 		bench_add_measured(sample, measurement);
 	bench_add_sample(bench->model, sample);
+	point->has_samples = true;
 	return tell_comparison(bench, point, equal);
 }
 
@@ -293,7 +321,7 @@ static void wait_until_free(const struct bench *bench)
 	}
 }
 
-static int measure(const struct bench *bench, const struct point *point)
+static int measure(const struct bench *bench, struct point *point)
 {
 	struct donard_measurement measurement = { .size = sizeof(measurement) };
 	struct cli_job_usage usage;
@@ -344,15 +372,16 @@ static int every_method(const struct bench *bench, struct point *point)
 			continue;
 		if (point->queue_depth > 1 && point->method->traits & BENCH_SINGLE)
 			continue;
+		point->left_out = NULL;
 		point->bytes = small_blocks(bench, point) * point->block_bytes;
 		point->warms_up = !point->round;
 		if (point->warms_up)
 			rc = measure(bench, point);
 		point->warms_up = false;
-		if (!rc)
+		if (!rc && !point->left_out)
 			rc = measure(bench, point);
 		point->bytes = bench->size_bytes;
-		if (!rc)
+		if (!rc && !point->left_out)
 			rc = measure(bench, point);
 		if (!rc && cli_stopped(NULL))
 			rc = cli_fail_text(bench->cli, EXIT_STOPPED, "canceled", "stopped by a signal.");
@@ -398,7 +427,7 @@ static int every_point(const struct bench *bench)
 					point.threads = bench->threads.values[t];
 					rc = both_directions(bench, &point);
 				}
-	return rc;
+	return rc || !point.said || point.has_samples ? rc : nothing_measured(bench, &point);
 }
 
 /* ---- options ---- */

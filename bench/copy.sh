@@ -21,7 +21,8 @@ methods() {
 	echo "donard,donard-bounce,memcpy,dd,fio$([[ $(uname -r) == 6.1.* ]] || echo ,fio-fixed)"
 }
 
-# requests BLOCK,SIZE... - of the library's queue with registered memory, and of fio with its own; both directions.
+# requests BLOCK,SIZE... - of the library's queue, also with registered memory where that can be, and of fio with its own; both
+# directions.
 requests() {
 	local shape methods=queue,queue-registered,fio-fixed
 	# fio registers a mapping of a file neither on Linux 6.1 nor where its pages may not be pinned for long.

@@ -72,7 +72,7 @@ hits() {
 # moved METHOD BLOCK BYTES
 moved() {
 	case $1 in
-	queue* | fio*)
+	queue* | fio*)	# queue-registered is refused where the kernel registers no such memory
 		donard-bench queue "$LAB_ALPHA" p2pmem0 --methods "$1" --size "$3" --block-sizes "$2" --queue-depths 1 --meter none ;;
 	donard) donard-cli copy "$LAB_ALPHA" p2pmem0 --size "$3" --block-size "$2" ;;
 	donard-passthrough) donard-cli copy "$LAB_ALPHA" p2pmem0 --size "$3" --block-size "$2" --passthrough ;;

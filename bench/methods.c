@@ -117,6 +117,11 @@ bool bench_went_by_aio(const char *report)
 	return field(report, "aio") > 0;
 }
 
+bool bench_was_unregistered(const char *report)
+{
+	return field(report, "registered") == 0;
+}
+
 /* ---- plain programs ---- */
 
 static int plain(const struct bench_piece *piece, int output_fd, struct bench_command *command)
@@ -256,7 +261,8 @@ const struct bench_method bench_methods[] = {
 	{ "donard-passthrough", "donard-cli copy --passthrough: NVMe commands past the block layer",
 	  BOTH_WAYS | BENCH_KEEPS, passthrough, own_seconds },
 	{ "queue", "the library's queue, its memory used again and again", BOTH_WAYS | BENCH_GPU, queue, own_seconds },
-	{ "queue-registered", "the same with registered memory", BOTH_WAYS | BENCH_GPU, queue_registered, own_seconds },
+	{ "queue-registered", "the same with registered memory", BOTH_WAYS | BENCH_GPU | BENCH_REGISTERS,
+	  queue_registered, own_seconds },
 	{ "cufile", "cuFileRead() and cuFileWrite(), straight", OF_GPU, cufile, own_seconds },
 	{ "cufile-compat", "the same in cuFile's compatibility mode, through DRAM", OF_GPU, cufile_compat, own_seconds },
 	{ "gpu-memcpy", "read(2) with O_DIRECT into DRAM, then cuMemcpyHtoD(); or back", OF_GPU, gpu_memcpy,

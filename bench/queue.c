@@ -22,6 +22,7 @@ struct load {
 	struct bench_gpu gpu;	/* of which the memory is */
 	uint64_t next_bytes;	/* of the piece, to be asked for */
 	uintptr_t last_place;	/* where its last block is, or will be */
+	bool is_registered;
 };
 
 static bool is_gpu(const struct load *load)
@@ -59,6 +60,7 @@ static int set_up(struct load *load, bool registers)
 		rc = take_memory(load);
 	if (!rc && registers)
 		rc = donard_queue_register(load->queue, load->memory);
+	load->is_registered = rc > 0;
 	return rc < 0 ? rc : 0;
 }
 
@@ -139,8 +141,8 @@ static int run(const struct bench_piece *piece, bool registers)
 		dprintf(STDERR_FILENO, "%s: %s\n", cli_name,
 			cli_in_options(donard_error(load.ctx), text, sizeof(text)));
 	else
-		dprintf(STDOUT_FILENO, "{\"seconds\":%.9f,\"aio\":%s}\n", cli_now_seconds() - start,
-			*info.no_io_uring ? "true" : "false");
+		dprintf(STDOUT_FILENO, "{\"seconds\":%.9f,\"aio\":%s,\"registered\":%s}\n", cli_now_seconds() - start,
+			*info.no_io_uring ? "true" : "false", load.is_registered ? "true" : "false");
 	if (!rc && is_gpu(&load))
 		rc = bench_gpu_check(&load.gpu, piece, load.last_place);
 	donard_queue_close(load.queue);

@@ -135,10 +135,9 @@ stops_cleanly() {
 
 # At this depth, places for all requests would be a GiB for each thread: more than the region has.
 threads_side_by_side() {
-	bench queue "$LAB_ALPHA" p2pmem0 --size 2M --block-sizes 1M --queue-depths 1024 --threads 2 --methods queue,queue-registered
+	bench queue "$LAB_ALPHA" p2pmem0 --size 2M --block-sizes 1M --queue-depths 1024 --threads 2 --methods queue
 	holds "samples" '[.samples[] | [.method, .threads, .queue_depth, .bytes]] == [
-		["queue", 2, 1024, 2097152], ["queue", 2, 1024, 4194304],
-		["queue-registered", 2, 1024, 2097152], ["queue-registered", 2, 1024, 4194304]]'
+		["queue", 2, 1024, 2097152], ["queue", 2, 1024, 4194304]]'
 	within 5 region_is_free p2pmem0
 }
 
@@ -152,6 +151,23 @@ fio_touches_alike() {
 	holds "what its CPU touches of the region" ".samples | $(more .bar_cpu_bytes) |
 		length == 2 and all(.[]; .bytes == 4194304 and (.more | fabs) < 32768)"
 	within 5 region_is_free p2pmem0
+}
+
+# Requests of a plain queue are not shown as those of registered memory.
+registered_where_it_can_be() {
+	local -a few=("$LAB_ALPHA" p2pmem0 --size 256K --block-sizes 64K --queue-depths 1 --meter none)
+	local filter='[.samples[].method] | unique'
+	bench queue "${few[@]}" --methods queue,queue-registered
+	if can fixed-buffers; then
+		equal "methods, generic pages" '["queue","queue-registered"]' "$(jq -c "$filter" "$WORK/json")"
+		can p2pdma || return 0
+		with_page_type p2pmem0 p2pdma
+		bench queue "${few[@]}" --methods queue,queue-registered
+	fi
+	equal "methods, where none can be registered" '["queue"]' "$(jq -c "$filter" "$WORK/json")"
+	matches "what is said" 'queue-registered: left out' "$(cat "$WORK/err")"
+	exits 3 'p2pmem0: queue-registered measures nothing here: the kernel registers no such memory' \
+		donard-cli bench queue "${few[@]}" --methods queue-registered
 }
 
 # Half of the size has room for fewer than were asked for.
@@ -199,7 +215,8 @@ without_uring() {
 	local filter='[.samples[] | select(.aio) | .method] | unique'
 	RESULT=$(forbid EPERM io_uring donard-cli bench copy "$LAB_ALPHA" p2pmem0 "${few[@]}" --json 2>"$WORK/err") ||
 		fail "status $?: $(cat "$WORK/err")"
-	equal "methods by Linux AIO" '["donard","queue","queue-registered"]' "$(jq -c "$filter" <<<"$RESULT")"
+	equal "methods by Linux AIO" '["donard","queue"]' "$(jq -c "$filter" <<<"$RESULT")"
+	equal "the others" '["dd"]' "$(jq -c '[.samples[] | select(.aio | not) | .method] | unique' <<<"$RESULT")"
 	matches "what is said" 'queue: the kernel refuses io_uring' "$(cat "$WORK/err")"
 	bench copy "$LAB_ALPHA" p2pmem0 "${few[@]}"
 	equal "methods by Linux AIO, where io_uring is allowed" '[]' "$(jq -c "$filter" "$WORK/json")"
@@ -514,6 +531,7 @@ else
 	t "copy, a link names the drive" link_names_drive
 	t "copy and queue, persistent memory" persistent_bytes_are_asked_for
 	t "queue, threads side by side" threads_side_by_side
+	t "queue, registered where it can be" registered_where_it_can_be
 	t "queue, fio touches the region alike" fio_touches_alike
 	t "queue, fewer in flight than asked for" fewer_in_flight
 	t "queue on a GPU, by each way" gpu_by_each_way

@@ -296,28 +296,28 @@ hits() {
 	awk '/Hits:/ { sum += $2 } END { print sum + 0 }' "${@/%//hist}"
 }
 
-# commands_and_maps SIZE FILE - of so many bytes read by a queue into memory that is registered, 64 KiB a request.
+# commands_and_maps METHOD SIZE FILE - of so many bytes read by a queue, 64 KiB a request.
 commands_and_maps() {
 	local event
 	stop_counting
 	for event in "$COMMANDS" "$MAPS"{0,1}; do
 		echo "$HISTOGRAM" >"$event/trigger"
 	done
-	donard-cli bench queue "$LAB_ALPHA" p2pmem0 --methods queue-registered --size "$1" --block-sizes 64K --queue-depths 1 \
+	donard-cli bench queue "$LAB_ALPHA" p2pmem0 --methods "$1" --size "$2" --block-sizes 64K --queue-depths 1 \
 		--meter none --json >"$WORK/json" 2>"$WORK/err" || fail "bench queue: $(cat "$WORK/err")"
-	echo "$(hits "$COMMANDS") $(hits "$MAPS"{0,1})" >"$2"
+	echo "$(hits "$COMMANDS") $(hits "$MAPS"{0,1})" >"$3"
 }
 
-# maps_of_a_request COUNT - by the difference of two runs: what comes once does not show.
+# maps_of_a_request METHOD COUNT - by the difference of two runs: what comes once does not show.
 maps_of_a_request() {
 	local -a few many
 	probe_maps
-	commands_and_maps 1M "$WORK/few"
-	commands_and_maps 5M "$WORK/many"
+	commands_and_maps "$1" 1M "$WORK/few"
+	commands_and_maps "$1" 5M "$WORK/many"
 	read -ra few <"$WORK/few"
 	read -ra many <"$WORK/many"
 	((many[0] - few[0] >= 64)) || fail "only $((many[0] - few[0])) commands of 4 MiB more in requests of 64 KiB"
-	exactly "maps of $((many[0] - few[0])) commands" $(($1 * (many[0] - few[0]))) $((many[1] - few[1]))
+	exactly "maps of $((many[0] - few[0])) commands" $(($2 * (many[0] - few[0]))) $((many[1] - few[1]))
 }
 
 core t "mappings and faults" maps_and_faults
@@ -336,7 +336,8 @@ core t "events of a mapping" events_of_a_map
 t "events of a route" events_of_a_route
 ! can ring-buffers || t "events of a ring's buffer" events_of_a_ring
 core t "events of a dma-buf" events_of_a_dmabuf
-t "maps for DMA, generic pages" typed generic maps_of_a_request 1
-! can p2pdma || t "maps for DMA, p2pdma pages below a switch" typed p2pdma maps_of_a_request 0
+t "maps for DMA, generic pages" typed generic maps_of_a_request queue 1
+! can fixed-buffers || t "maps for DMA, generic pages that are registered" typed generic maps_of_a_request queue-registered 1
+! can p2pdma || t "maps for DMA, p2pdma pages below a switch" typed p2pdma maps_of_a_request queue 0
 lt "events of a removal" events_of_a_removal
 t "unloaded while somebody listens" unloaded_while_traced
