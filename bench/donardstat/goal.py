@@ -8,7 +8,6 @@ from .results import MIB, Point, groups, of_method, version_order
 from .stats import Value
 from .text import direction_name, fixed, plain, size
 
-METHOD = "queue-registered"
 LIMIT, NEWEST_LIMIT, NEWEST = 100, 80, 7  # in hundredths of fio's; the lower one since that Linux
 # Switches of one request by which two programs may differ and have still slept equally often.
 ALIKE = 0.1
@@ -32,6 +31,11 @@ class Judged:
         return self.more_switches is not None and abs(self.more_switches) <= ALIKE
 
 
+def _mine(group: Sequence[Point]) -> Point | None:
+    """The queue with registered memory, or as it is where the kernel registers none."""
+    return of_method(group, "queue-registered") or of_method(group, "queue")
+
+
 def beside(group: Sequence[Point]) -> Point | None:
     """fio with fixed buffers, or as it is where it cannot have these."""
     return of_method(group, "fio-fixed") or of_method(group, "fio")
@@ -46,7 +50,7 @@ def _judged(mine: Point, fio: Point) -> Judged:
 
 
 def _all_judged(by_shape: Sequence[Sequence[Point]]) -> list[Judged]:
-    pairs = ((of_method(group, METHOD), beside(group)) for group in by_shape)
+    pairs = ((_mine(group), beside(group)) for group in by_shape)
     return [_judged(mine, fio) for mine, fio in pairs if mine and fio]
 
 
@@ -87,6 +91,7 @@ def lines(by_shape: Sequence[Sequence[Point]]) -> list[str]:
     if not judged:
         return []
     by_kernel = groups(judged, lambda line: (tuple(version_order(line.point.kernel)), line.point.page_type))
-    return ["", "The goal of registered memory is no more than fio's instructions and overhead, and from Linux "
-                f"{NEWEST} on at most {fixed(NEWEST_LIMIT / 100, 2)} of each. A line meets it with both ratios:", "",
+    return ["", "The goal of a queue is no more than fio's instructions and overhead, and from Linux "
+                f"{NEWEST} on at most {fixed(NEWEST_LIMIT / 100, 2)} of each; of registered memory where the kernel registers it. "
+                "A line meets it with both ratios:", "",
             *map(_of_kernel, by_kernel), *_alone(judged)]

@@ -84,6 +84,12 @@ def dearer(data: Json) -> Json:
     return data
 
 
+def unregistered(data: Json) -> Json:
+    """As where the kernel registers no such memory."""
+    plain = {"queue-registered": "queue", "fio-fixed": "fio"}
+    return {**data, "samples": [{**sample, "method": plain[sample["method"]]} for sample in data["samples"]]}
+
+
 def behind_iommu(data: Json, *more: Json) -> Json:
     """One unmap of the first sample comes late."""
     for sample in data["samples"]:
@@ -106,15 +112,15 @@ def fill(folder: Path) -> None:
         put(folder / "page", f"copy-counts-{kernel}", results("copy-counts", kernel))
         put(folder / "page", f"queue-counts-{kernel}", results("queue-counts", kernel))
         put(folder / "dearer", f"queue-counts-{kernel}", dearer(results("queue-counts", kernel)))
+    put(folder / "unregistered", "queue-counts-6.12.9", unregistered(results("queue-counts", "6.12.9")))
     put(folder / "page", "gpu-counts-7.3.4", results("gpu-counts"))
     put(folder / "page", "table1-rxe", results("table1"))
     put(folder / "page", "rdma-counts-rxe", results("rdma-counts"))
     put(folder / "page", "cache-rxe", results("cache"))
     put(folder / "page", "cache-destage", over_siw(results("cache")))
     put(folder / "page", "maps-7", results("maps"))
-    for name, more in (("old-maps", ()), ("new-maps", (NO_ROUTE,))):
-        put(folder / name, "maps-7", with_p2pdma(results("maps")))
-        put(folder / name, "maps-7-iommu", behind_iommu(results("maps"), *more))
+    put(folder / "new-maps", "maps-7", with_p2pdma(results("maps")))
+    put(folder / "new-maps", "maps-7-iommu", behind_iommu(results("maps"), NO_ROUTE))
     for name in ("copy-rates", "copy-sweep", "null"):
         put(folder / "page", name, results(name))
     put(folder / "page", "setup",
@@ -135,7 +141,7 @@ class Report(unittest.TestCase):
         cls.folder = Path(tempfile.mkdtemp(prefix="donard-report."))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         fill(cls.folder / "in")
-        for name in ("page", "hardware", "table1", "bad", "uneven", "sampled", "dearer", "old-maps", "new-maps"):
+        for name in ("page", "hardware", "table1", "bad", "uneven", "sampled", "dearer", "unregistered", "new-maps"):
             status = command.main(["report", str(cls.folder / "in" / name), "--out", str(cls.folder / f"{name}.md")])
             assert status == 0, f"report of {name}: status {status}"
 
@@ -182,6 +188,11 @@ class Report(unittest.TestCase):
         self.shows(r"that is so in 2 of 4 lines, of which 0 miss the goal\. Other lines that miss it: 1; in 1 of them the queue slept "
                    r"more often than fio\.$", "dearer")
 
+    def test_unregistered(self):
+        """report: where the kernel registers no memory, a queue is judged without"""
+        self.shows(r"^- Linux 6\.12\.9, generic pages: met at depth 1\.$", "unregistered")
+        self.assertNotIn("queue, registered memory", self.page("unregistered"))
+
     def test_maps(self):
         """report: maps for DMA of a command, alike methods in one line"""
         self.shows(r"^\| 7\.3\.4 \| switch \| generic \| 4 KiB; 1 MiB \| queue, registered memory; queue \| 1 \| 0 \| 1 \|$")
@@ -193,12 +204,10 @@ class Report(unittest.TestCase):
         self.shows(r"by which all its drivers do that; maps exactly, unmaps not: in 1 of 18 samples .* off by these\. Where", "new-maps")
 
     def test_no_route(self):
-        """report: a page type that has no route behind an IOMMU has a row, or a sentence where its results have none"""
-        row, words = r"^\| 7\.3\.4 \| IOMMU \| p2pdma \| - \| no route \| - \| - \| - \|$", "pages of type p2pdma have no row"
-        self.shows(row, "new-maps")
-        self.assertNotIn(words, self.page("new-maps"))
-        self.shows(words, "old-maps")
-        self.assertNotIn(words, self.page())
+        """report: a page type that has no route behind an IOMMU has a row, and the reason"""
+        self.shows(r"^\| 7\.3\.4 \| IOMMU \| p2pdma \| - \| no route \| - \| - \| - \|$", "new-maps")
+        self.shows(r"^No route: behind an IOMMU", "new-maps")
+        self.assertNotIn("No route:", self.page())
 
     def test_gpu(self):
         """report: what cuFile costs on top of the queue, and by which way the payload goes"""
