@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The route policy of one pair: it never bounces unless the caller allows it. */
 #include <stdio.h>
+#include <string.h>
 
 #include "join/join.h"
 
@@ -73,6 +74,20 @@ static const char *or_pass(const struct donard_route *route)
 	return donard_route_verdict(route) == DONARD_VERDICT_UNLISTED ? ", or pass ALLOW_UNLISTED to try it, or " : ", or pass ";
 }
 
+/* Has the leg more than one controller, and each but the one that is refused a route? */
+static bool others_reach(const struct dnd_join *join)
+{
+	const struct dnd_blockdev *drive = dnd_blockdev_leg(&join->drive->blockdev, join->leg);
+	struct donard_route route = { .size = sizeof(route) };
+
+	for (size_t i = 0; i < drive->controller_count; i++)
+		if (strcmp(drive->controllers[i], join->client) != 0 &&
+		    (dnd_route_probe(join->ctx, join->region, drive->controllers[i], &route) ||
+		     donard_route_verdict(&route) != DONARD_VERDICT_YES))
+			return false;
+	return drive->controller_count > 1;
+}
+
 static int refuse(const struct dnd_join *join)
 {
 	const struct donard_route *route = &join->route;
@@ -80,10 +95,12 @@ static int refuse(const struct dnd_join *join)
 	char client[DND_JOIN_NAME_BYTES], region[DND_JOIN_NAME_BYTES];
 
 	return dnd_fail(join->ctx, DND_E_UNREACHABLE, "%s cannot reach %s: %s%s%s. "
-			"%s%sALLOW_BOUNCE.", dnd_join_client_text(join, client),
+			"%s%s%sALLOW_BOUNCE.", dnd_join_client_text(join, client),
 			dnd_join_region_text(join, region),
 			route->reason[0] ? route->reason : "the kernel found no route",
-			named ? "" : ", at ", named ? "" : route->bridge, dnd_route_remedy(route), or_pass(route));
+			named ? "" : ", at ", named ? "" : route->bridge, dnd_route_remedy(route),
+			others_reach(join) ? ", or unbind that controller if all its namespaces have others that work: the drive's have a route" : "",
+			or_pass(route));
 }
 
 /* Legs for which the kernel finds no route go by the unlisted bridge that is tried. */
