@@ -243,7 +243,8 @@ static const struct code_entry entries[CODE_COUNT] = {
 	[CODE_MULTIPATH] = { "multipath", NOTE,
 		"namespaces are reached through several controllers",
 		"A copy uses whichever path the kernel chooses, so each controller must have a route.",
-		"Compare the controllers' rows. If one of them has no route, boot with nvme_core.multipath=N and use the other's node." },
+		"Compare the controllers' rows. If one has no route, and all its namespaces have other controllers, unbind it: 'echo BDF | "
+		"sudo tee /sys/bus/pci/drivers/nvme/unbind'. Or boot with nvme_core.multipath=N and use the other's node." },
 	[CODE_RAID_LEVEL] = { "raid-level", NOTE,
 		"drives are in a software RAID whose level passes no payload on (raid4, raid5, raid6 and others)",
 		"donard refuses the array, and files on it: the CPU must see all data.",
