@@ -597,6 +597,7 @@ if [[ $LAB_TOPOLOGY == two-paths ]]; then
 	t "two paths: one without a route" path_without_route
 	t "two paths: a program's own request" example_refuses
 	t "two paths: one is not attached" path_detached
+	t "two paths: one is unbound" path_unbound
 	t "two paths: p2pdma" p2pdma_by_two_paths
 	t "two paths: without native multipath" without_native_multipath
 	t "two paths: one goes" path_goes

@@ -77,6 +77,22 @@ path_detached() {
 	exits 1 "${LAB_BETA} \($second\) cannot reach p2pmem0" donard-cli copy "$LAB_BETA" p2pmem0 --size 1M
 }
 
+bind_nvme() {
+	[[ -e /sys/bus/pci/drivers/nvme/$1 ]] || echo "$1" >/sys/bus/pci/drivers/nvme/bind
+}
+
+# What the refusal advises helps: the other controller goes on with the namespace.
+path_unbound() {
+	local second
+	second=$(second_path)
+	exits 1 "\($second\) cannot reach p2pmem0.*, or unbind that controller if all its namespaces have others that work: the drive's have a route" \
+		donard-cli copy "$LAB_BETA" p2pmem0 --size 1M
+	at_end "bind_nvme $second; within 20 eval '! donard-cli copy $LAB_BETA p2pmem0 --size 1M >/dev/null 2>&1'"
+	echo "$second" >/sys/bus/pci/drivers/nvme/unbind
+	copy "$LAB_BETA" p2pmem0 --size "$BYTES" --verify
+	result_is "$BYTES" switch 0
+}
+
 # native_multipath Y|N - the nvme driver anew.
 native_multipath() {
 	local controllers
