@@ -194,7 +194,7 @@ pages_are_sound() {
 		return
 	out=$(mandoc -Tlint -Wwarning "$pages"/*.3 | grep -v 'missing date')
 	printf '%s\n' "$out"
-	[[ -z $out ]] && grep -q 'DONARD_COPY_ALLOW_BOUNCE' < <(mandoc -Tascii "$pages/donard_copy.3" | col -b) &&
+	[[ -z $out ]] && grep -q 'DONARD_COPY_ALLOW_BOUNCE' < <(mandoc -Tascii "$pages/donard_copy.3" | sed 's/.\x08//g') &&
 		flags_are_their_calls "$pages" && threads_are_said "$pages"
 }
 
