@@ -188,17 +188,18 @@ in_rig() {
 		"$@"' rig "$REPO/tests/rig" "$@"
 }
 
-# modules_of KERNEL - where the lab has built them, with all warnings.
+# modules_of KERNEL [READER] - where the lab has built them, with all warnings.
 modules_of() {
 	local root
-	root=$(in_rig guest_root) && in_rig guest_modules "$root" "$1"
+	root=$(in_rig guest_root) && in_rig guest_modules "$root" "$@"
 }
 
 # Compiler, sparse, objtool and modpost; on 6.12 and 6.1 also the kernel's check of comments. Sparse says things about the kernel's
 # own headers as well; those are not ours.
+# no_warnings KERNEL [READER]
 no_warnings() {
 	local modules
-	modules=$(modules_of "$1") && [[ -e $modules/build.log ]] || return
+	modules=$(modules_of "$@") && [[ -e $modules/build.log ]] || return
 	! grep -iE '\<(warning|error)\>' "$modules/build.log" | grep -vE '^(\./)?(/usr/src/|include/|arch/)'
 }
 
@@ -206,7 +207,7 @@ no_warnings() {
 sparse_is_run() {
 	local dir=$LOGS/planted root
 	local -a arguments
-	mapfile -t arguments < <(in_rig strictly "$1")
+	mapfile -t arguments < <(in_rig strictly sparse)
 	root=$(in_rig guest_root) || return
 	mkdir -p "$dir"
 	echo 'obj-m := planted.o' >"$dir/Kbuild"
@@ -249,7 +250,10 @@ comments_are_whole() {
 
 run_kernel_style() {
 	local kernel
-	! in_ring all || try "style: sparse is run" sparse_is_run 6.12
+	if in_ring all; then
+		try "style: sparse is run" sparse_is_run 6.12
+		try "style: modules for 6.1, read by sparse" no_warnings 6.1 sparse
+	fi
 	for kernel in $(matrix_kernels archive); do
 		progress "modules for $kernel, all warnings"
 		try "style: modules for $kernel, all warnings" no_warnings "$kernel"

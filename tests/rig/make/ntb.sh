@@ -10,7 +10,7 @@ build_ntb() {
 	mkdir -p "$dir/copy"
 	cp -r "$4/drivers/ntb" "$4/drivers/net/ntb_netdev.c" "$dir/copy/"
 	printf 'obj-m := ntb/ ntb_netdev.o\n' >"$dir/copy/Kbuild"
-	kernel_make "$2" "$3" "$dir" M=/out/copy "${options[@]}" CONFIG_DEBUG_INFO_BTF_MODULES= modules
+	kernel_make "$2" "$3" "$dir" M=/out/copy "${options[@]}" modules
 	find "$dir/copy" -name '*.ko' -exec strip --strip-debug {} + -exec mv -t "$dir" {} +
 	rm -rf "$dir/copy"
 }

@@ -23,7 +23,7 @@ build_siw() {
 	mkdir -p "$dir"
 	cp -r "$4" "$dir/copy"
 	mend_siw "$dir/copy"
-	kernel_make "$2" "$3" "$dir" M=/out/copy CONFIG_RDMA_SIW=m CONFIG_DEBUG_INFO_BTF_MODULES= modules
+	kernel_make "$2" "$3" "$dir" M=/out/copy CONFIG_RDMA_SIW=m modules
 	strip --strip-debug -o "$dir/siw.ko" "$dir/copy/siw.ko"
 	rm -rf "$dir/copy"
 }
