@@ -137,9 +137,9 @@ copies_of_gpu() {
 	copy gpu:0 "$LAB_BETA" --size "$size" --force-bounce --verify
 	result_is "$size" bounced "$size"
 	take_from_drive "$LAB_BETA" 0 $((2 * MIB)) "$WORK/after"
-	equal "words of the first copy that the second has at the same place" 0 "$(words_alike "$WORK/after" "$WORK/beta" "$size")"
+	exactly "words of the first copy that the second has at the same place" 0 "$(words_alike "$WORK/after" "$WORK/beta" "$size")"
 	same_bytes "behind the copy" "$WORK/after" "$WORK/before" $((2 * MIB - size)) "$size" "$size"
-	equal "like words of the pattern" 0 "$(head -c 4096 "$WORK/after" | od -An -v -tx8 -w8 | sort | uniq -d | wc -l)"
+	exactly "like words of the pattern" 0 "$(head -c 4096 "$WORK/after" | od -An -v -tx8 -w8 | sort | uniq -d | wc -l)"
 	within 10 nothing_is_pinned
 }
 

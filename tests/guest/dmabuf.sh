@@ -163,7 +163,7 @@ fragmented() {
 	begin owner open p2pmem0 claim "$MIB" "$MIB" claim $((3 * MIB)) $((size - 3 * MIB)) wait
 	steps open p2pmem0 export 0 "$EXPORT_BYTES" attach dynamic "$LAB_ALPHA_BDF" map both mmap fill 1 sum
 	matches "what the importer got" "0x[0-9a-f]+\+0x100000 0x[0-9a-f]+\+0x100000$" "$(said map)"
-	equal "sum of its bytes" "$EXPORT_BYTES" "$(said sum)"
+	exactly "sum of its bytes" "$EXPORT_BYTES" "$(said sum)"
 	refused ENOSPC export open p2pmem0 export 0 $((4 * MIB))
 	exactly "free after the refusal" "$EXPORT_BYTES" "$(attr p2pmem0 available)"
 }

@@ -10,7 +10,7 @@ of_folio() {
 	folio "$1" "${2:-p2pmem0}" "${LARGE[@]}"
 	within 10 region_is_free "${2:-p2pmem0}"
 	echo 1 >/proc/sys/vm/stat_refresh
-	equal "2 MiB entries left behind" 0 "$(awk '$1 == "nr_file_pmdmapped" { print $2 }' /proc/vmstat)"
+	exactly "2 MiB entries left behind" 0 "$(awk '$1 == "nr_file_pmdmapped" { print $2 }' /proc/vmstat)"
 }
 
 # A pin on one page keeps all of its extent from new owners, who mix beside it.
@@ -29,7 +29,7 @@ pinned_folio_is_kept() {
 advised() {
 	dmesg -C
 	of_folio advice
-	equal "complaints of the kernel" "" "$(dmesg | grep -i 'bad pmd')"
+	exactly "complaints of the kernel" "" "$(dmesg | grep -i 'bad pmd')"
 }
 
 as_p2pdma() {

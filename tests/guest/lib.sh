@@ -27,8 +27,8 @@ readonly TROUBLE='WARNING|BUG|Oops|Call Trace|leak|refcount|Bad page|general pro
 # Words that look like the above but are no trouble. VM_FAULT_OOM: a fault that finds no memory is taken again.
 readonly NO_TROUBLE='memory leak.*disabled|kmemleak: Kernel memory leak detector|kmemleak: Cannot allocate a scan area|VM_FAULT_OOM leaked out'
 # What only a wrong program does, however slow its host is: a complaint of the kernel, other bytes than those expected, a
-# program that says so (status 4), and what the programs of tests/guest compare.
-readonly NOT_OF_SPEED='^WRONG: |^the kernel complained:|differ: (byte|char) |cmp: EOF on|[sS]tatus 4([^0-9]|$)|, seen .4.$|"mismatch"|^AssertionError|verify: bad |verify failed at |: line [0-9]+: (not so: |.*: expected )|another (owner|user).s bytes|in time: ((region|peer)_is_free|nothing_is_pinned)'
+# program that says so (status 4), and what the programs of tests/guest compare by their macros, or of bytes.
+readonly NOT_OF_SPEED='^WRONG: |^the kernel complained:|differ: (byte|char) |cmp: EOF on|[sS]tatus 4([^0-9]|$)|, seen .4.$|"mismatch"|^AssertionError|verify: bad |verify failed at |: line [0-9]+: (not so: |.*: expected )|^(folio|bigbar): .*: (page [0-9]+|bytes?): expected |^ring: .* are not the drive.s$|another (owner|user).s bytes|in time: ((region|peer)_is_free|nothing_is_pinned)'
 SUITE=
 ONLY=
 # In which ring this guest runs (tests/matrix): in the gate only what is core.

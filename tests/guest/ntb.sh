@@ -18,9 +18,10 @@ lend_window() {
 
 # window_has FILE - the peer's memory, as its own processor sees it.
 window_has() {
+	local seen
 	# shellcheck disable=SC2016  # the other shell's
-	equal "digest of the peer's memory" "$(sha1sum <"$1")" \
-		"$(sh_on peer 'dd if="$DIR/peer0/mw0" bs="$1" count=1 status=none | sha1sum' "$WINDOW_BYTES")"
+	seen=$(sh_on peer 'dd if="$DIR/peer0/mw0" bs="$1" count=1 status=none | sha1sum' "$WINDOW_BYTES")
+	exactly "digest of the peer's memory" "$(sha1sum <"$1")" "$seen"
 }
 
 # write_window FILE [OPTION-OF-DD...] - and it has arrived.
@@ -163,7 +164,7 @@ with socket.create_server(('10.79.0.2', $PORT)) as s:
 	within 20 tcp_listens peer "$PORT" </dev/null
 	cat "$1" >"/dev/tcp/10.79.0.2/$PORT"
 	wait "$server"
-	equal "digest of what came" "$(sha1sum <"$1" | cut -d' ' -f1)" "$(<"$WORK/seen")"
+	exactly "digest of what came" "$(sha1sum <"$1" | cut -d' ' -f1)" "$(<"$WORK/seen")"
 }
 
 ethernet() {

@@ -140,7 +140,7 @@ static void nothing_else_shows(void)
 		err(1, "mmap");
 	for (size_t i = 0; i < 2 * MIB; i++)
 		if (seen[i])
-			errx(1, "byte %zu is not zero", i);
+			errx(1, "another user's bytes: byte %zu is not zero", i);
 }
 
 static void bad_input_is_refused(void)

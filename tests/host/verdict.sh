@@ -80,9 +80,61 @@ each_not_of_speed() {
 	done
 }
 
+# said_by PROGRAM WORDS - what tests/guest/PROGRAM.c says with these words in it, as err() prints it.
+said_by() {
+	sed -nE "s/.*\berrx?\(1, \"([^\"]*$2[^\"]*)\".*/$1: \1/; T; s/%(zu|lu|d)/7/g; s/%s/after that/g; p; q" "tests/guest/$1.c"
+}
+
+# What programs find in memory, in their own words; and what they say of other things.
+each_byte_is_not_of_speed() {
+	local verdict program words said bad=0
+	while read -r verdict program words; do
+		said=$(said_by "$program" "$words")
+		[[ -n $said ]] || { echo "$program.c does not say: $words"; bad=1; }
+		"$verdict" "$said" || { echo "not $verdict: $said"; bad=1; }
+	done <<-END
+		not_of_speed folio page %zu: expected
+		not_of_speed folio another owner's bytes
+		not_of_speed ring are not the drive's
+		not_of_speed ring is not zero
+		not_of_speed bigbar byte: expected
+		not_of_speed bigbar expected 7 and 8
+		not_of_speed bigbar back from the drive
+		not_of_speed bigbar a folio has
+		of_speed folio mapped by 2 MiB entries
+		of_speed ring expected %d
+		of_speed bigbar expected %llu, seen
+	END
+	return "$bad"
+}
+
+# Of assertions of suites, which say the same things of bytes, of what the kernel says, and of what is left behind.
+each_assertion_is_exact() {
+	local words said bad=0
+	while read -r words; do
+		said=$(grep -hE "^[^#]*\"$words" tests/guest/*.sh tests/guest/helpers/*.sh)
+		if [[ -z $said ]] || grep -vE '(^|[[:space:]])(exactly|wrong) "' <<<"$said"; then
+			echo "neither exactly nor wrong: $words"
+			bad=1
+		fi
+	done <<-END
+		what the other process saw
+		fingerprint after
+		2 MiB entries left behind
+		complaints of the kernel
+		words of the first copy that the second has
+		like words of the pattern
+		sum of its bytes
+		digest of
+		nothing was trimmed
+	END
+	return "$bad"
+}
+
 each_of_speed() {
 	local line
 	for line in 'FAILED: in time: region_gone p2pmem0' "FAILED: state: expected 'ready', seen 'draining'" \
+		'bigbar: bytes from the drive: expected 1048576, seen 18446744073709551615' \
 		'stopped after 300 s' "FAILED: exit status of 'x' (it said: y): expected '1', seen '137'"; do
 		of_speed "$line" || { echo "it would not run once more: $line"; return 1; }
 	done
@@ -691,6 +743,8 @@ run_verdict() {
 	try "verdict: after a whole gate" a_part_is_not_the_whole
 	try "verdict: what took longer than the budget is told" the_budget_is_told
 	try "verdict: what a slow host does not cause" each_not_of_speed
+	try "verdict: nor what programs find in memory" each_byte_is_not_of_speed
+	try "verdict: nor what suites say of bytes" each_assertion_is_exact
 	try "verdict: nor what a cache has lost" what_a_cache_lost_is_wrong
 	try "verdict: what it may cause" each_of_speed
 }

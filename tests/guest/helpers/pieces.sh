@@ -77,7 +77,7 @@ pieces_end_with_their_process() {
 pieces_are_seen_once_all_are_there() {
 	shatter
 	trip p2pmem_alloc_take 3000
-	equal "what the other process saw" "found 0 times, then killed" "$(pieces look p2pmem0)"
+	exactly "what the other process saw" "found 0 times, then killed" "$(pieces look p2pmem0)"
 	exactly "free after it" "$FREE" "$(attr p2pmem0 available)"
 }
 
