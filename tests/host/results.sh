@@ -93,10 +93,21 @@ count_failure() {
 	note_failure "$name" "$text" >>"$LOGS/failures"
 }
 
-# note_failure NAME FILE - the same in short, for the end of the run: what was seen last, the log, and the command.
+# note_failure NAME FILE - the same in short, for the end of the run: what was expected, if a guest's test says that in a line
+# of its own, what was seen last, the log, and the command.
 note_failure() {
 	printf '# not ok - %s\n' "$1"
-	grep '^#   | ' "$2" | grep -v '^#   | \[ *[0-9.]*\]' | tail -n 10
+	awk -v most=10 '
+		!/^#   [|] / || /^#   [|] \[ *[0-9.]*\]/ { next }
+		{ line[++count] = $0 }
+		/^#   [|] (FAILED|WRONG): / && !said { said = count }
+		END {
+			from = count > most ? count - most + 1 : 1
+			if (said && said < from)
+				line[from] = line[said]
+			for (i = from; i <= count; i++)
+				print line[i]
+		}' "$2"
 	grep -E '^#   (log|again): ' "$2" | tail -n 2
 }
 

@@ -529,6 +529,33 @@ the_budget_is_told() {
 	! over_budget 890 1320 && over_budget 901 1320 && over_budget 890 1321
 }
 
+# told_at_the_end COMMAND... - what the end of a run tells of a guest's test that failed by this assertion. The whole is in
+# $LOGS/text.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
+told_at_the_end() (
+	SUITE=perm NOT_OF_SPEED='^WRONG: '
+	eval "$(sed -n '/^last_of() {/,/^}/p; /^report_failure() {/,/^}/p; /^fail() {/,/^# same_bytes /p' tests/guest/lib.sh)"
+	result() { printf '%s\n' "$1"; }
+	dmesg() { printf '[    1.%d] a message\n' {1..20}; }
+	("$@") >"$LOGS/said"
+	report_failure a 1 "$LOGS/said" >"$LOGS/text"
+	note_failure 'perm: a' "$LOGS/text"
+)
+
+# However much was seen: texts of the product have a hundred lines.
+# shellcheck disable=SC2031  # by other functions, for themselves
+what_was_expected_is_told() {
+	local count seen text
+	for count in 2 8 9 10 11 23 24 25 26 300; do
+		seen=$(told_at_the_end matches 'what doctor says' 'ready to use' "$(seq -f 'line %g' "$count")")
+		for text in "$seen" "$(<"$LOGS/text")"; do
+			[[ $text == *"| FAILED: what doctor says: expected something like 'ready to use', seen 'line 1"*"| line $count'"*'| at: '* ]] ||
+				{ printf 'of %d lines:\n%s\n' "$count" "$text"; return 1; }
+		done
+		(($(wc -l <<<"$seen") <= 11 && $(grep -c '^#   | [^[]' "$LOGS/text") <= 25)) || { echo "more lines than before: $text"; return 1; }
+	done
+}
+
 # A shell takes it as it stands.
 commands_are_for_a_shell() {
 	# shellcheck disable=SC2034  # for again_command
@@ -699,6 +726,7 @@ run_verdict() {
 	try "verdict: a test that is not there any more has failed" failed_under_another_name
 	try "verdict: nor is lost what was not run" nothing_run_is_not_lost
 	try "verdict: a test of the host that does not end is named" a_host_that_dies_is_told
+	try "verdict: with what was expected, however much was seen" what_was_expected_is_told
 	try "verdict: by a command for a shell" commands_are_for_a_shell
 	local told='ok - perm: a\n# end perm\n# end of boot\n'
 	try "verdict: guests have the processors that they take" guests_have_what_they_take 'one meter, , - rxe one, rxe'
