@@ -129,6 +129,25 @@ each_suite_has_a_row() {
 	return "$bad"
 }
 
+# Commands of documents that name a suite. Of one that the gate lacks they run nothing without --long, and of a guest's the gate has
+# a part, where docs means all. CONTRIBUTING.md may mean the part.
+each_command_runs_what_it_names() {
+	local bad=0 file command named suite ring
+	while IFS=: read -r file command; do
+		named=${command##*--only }
+		named=${named#\"}
+		suite=${named%%[^a-z]*}
+		ring=gate
+		[[ "$command " != *' --long '* ]] || ring=all
+		[[ "$command " != *' --debug '* ]] || ring=debug
+		[[ -n $suite && $ring$suite != debuglab ]] || continue
+		grep -qxF -- "$suite" < <(matrix_suites "$ring"; matrix_host "$ring") || { echo "$file: $suite is not in the ring $ring: $command"; bad=1; }
+		[[ $ring == gate && $file == docs/* && $named != "$suite"/* ]] || continue
+		! grep -qxF -- "$suite" < <(matrix_suites) || { echo "$file: the core of $suite alone: $command"; bad=1; }
+	done < <(git ls-files -z '*.md' | xargs -0 grep -HoE "tests/check [^\`#]*--only [^\`#]+")
+	return "$bad"
+}
+
 # SUITE/"NAME" in a document; NAME stands for any, and so does what is left out at the end ("...").
 each_named_test_exists() {
 	local bad=0 named suite name
@@ -161,6 +180,7 @@ run_style() {
 	try "style: each file calls for suites" each_file_calls_for_suites
 	try "style: each suite has a row" each_suite_has_a_row
 	try "style: documents name tests that there are" each_named_test_exists
+	try "style: and run what they name" each_command_runs_what_it_names
 	try "style: each kernel has releases, guests and a baseline" each_kernel_is_whole
 	run_rooms
 	run_kernel_style
