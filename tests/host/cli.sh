@@ -150,8 +150,8 @@ cli_exits_closed() {
 # in_read PID FILE - a program that reads from the server that told FILE of it, and catches SIGTERM: soon, or it fails. What it
 # waits in (/proc/PID/syscall) the kernel may hide from others.
 in_read() {
-	local _
-	for _ in {1..1200}; do
+	local i
+	for ((i = 0; i < 20 * HANG_SECONDS; i++)); do
 		[[ ! -s $2 ]] || ! grep -q '^SigCgt:.*[4567cdef]...$' "/proc/$1/status" || ! grep -q '^State:.S' "/proc/$1/status" ||
 			return 0
 		kill -0 "$1" || return

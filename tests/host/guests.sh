@@ -4,6 +4,9 @@
 
 # What only ends a hang, fifteen times what the longest takes on an idle host: of a guest, and of a test on the host.
 readonly GUEST_SECONDS=7200 HOST_SECONDS=7200
+# The same of what a test on the host waits for, a thousand times what that takes.
+# shellcheck disable=SC2034  # top.sh, cli.sh
+readonly HANG_SECONDS=120
 
 # guest_seconds KERNEL
 guest_seconds() {

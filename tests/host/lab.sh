@@ -58,7 +58,7 @@ a_wait_is_told() {
 		exec 7>"$LAB_DIR/.lock"
 		flock 7
 		(exec 7>&-; cached thing builder 2>"$LAB_DIR/said") &
-		for _ in {1..600}; do [[ ! -s $LAB_DIR/said ]] || break; sleep 0.1; done
+		for ((i = 0; i < 10 * HANG_SECONDS; i++)); do [[ ! -s $LAB_DIR/said ]] || break; sleep 0.1; done
 		exec 7>&-
 		wait "$!"'
 	cat "$dir/said"

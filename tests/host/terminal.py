@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""terminal.py DONARD-CLI - 'top' at a terminal: what it draws, what ends it, and that the terminal is as it was."""
+"""terminal.py DONARD-CLI SECONDS - 'top' at a terminal: what it draws, what ends it, and that the terminal is as it was.
+
+What has not come after SECONDS never does.
+"""
 import contextlib
 import fcntl
 import os
@@ -10,7 +13,7 @@ import struct
 import sys
 import termios
 
-PATIENCE_SECONDS = 60  # until a test fails; none takes long
+HANG_SECONDS = int(sys.argv[2])
 ENTER, LEAVE = b"\x1b[?1049h\x1b[?7l\x1b[?25l", b"\x1b[?25h\x1b[?7h\x1b[?1049l"
 DRAWN = b"\x1b[J"
 FOREGROUND, BACKGROUND, KILL = b"f", b"b", b"k"  # orders to the shell, about a job that is stopped
@@ -82,7 +85,7 @@ class Terminal:
     def until(self, text):
         """What it says up to @text."""
         while text not in self.said:
-            if not select.select([self.master], [], [], PATIENCE_SECONDS)[0]:
+            if not select.select([self.master], [], [], HANG_SECONDS)[0]:
                 raise AssertionError(f"{text!r} did not come; so far: {self.said!r}")
             self.said += os.read(self.master, 10000)
         end = self.said.index(text) + len(text)
@@ -93,7 +96,7 @@ class Terminal:
         """The shell's next line."""
         line = b""
         while not line.endswith(b"\n"):
-            if not select.select([self.events], [], [], PATIENCE_SECONDS)[0]:
+            if not select.select([self.events], [], [], HANG_SECONDS)[0]:
                 raise AssertionError(f"top neither ended nor stopped; it said {self.said!r}")
             byte = os.read(self.events, 1)
             assert byte, "the shell has ended"

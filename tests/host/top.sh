@@ -72,8 +72,8 @@ top_hides_one() {
 
 # top_says REGEX TIMES - the top that runs has written as many such lines: soon, or it fails.
 top_says() {
-	local _
-	for _ in {1..600}; do
+	local i
+	for ((i = 0; i < 10 * HANG_SECONDS; i++)); do
 		(($(grep -cE "$1" "$LOGS/top.txt") < $2)) || return 0
 		sleep 0.1
 	done
@@ -192,7 +192,7 @@ bench_asks_of_persistent() {
 }
 
 top_at_terminal() {
-	python3 tests/host/terminal.py "$BUILD/donard-cli"
+	python3 tests/host/terminal.py "$BUILD/donard-cli" "$HANG_SECONDS"
 }
 
 run_top() {

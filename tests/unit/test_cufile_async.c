@@ -58,7 +58,8 @@ static void test_batch(void **state)
 	requests[0].operation = CUF_WRITE;
 	assert_int_equal(cuFileBatchIOSubmit(batch, 1, requests, 0).code, 0);
 	count = 1;
-	assert_int_equal(cuFileBatchIOGetStatus(batch, 1, &count, events, &(struct timespec){ .tv_sec = 60 }).code, 0);
+	assert_int_equal(cuFileBatchIOGetStatus(batch, 1, &count, events, &(struct timespec){ .tv_sec = HANG_SECONDS }).code,
+			 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(events[0].result, 65536);
 	/* For pinned memory the program waits, where CUDA's calls do not; for other memory the submission does. */

@@ -14,6 +14,7 @@
 #include "says.h"
 
 #define CAPTURED	"tests/unit/captured/"
+#define LIMIT_MS	(1000 * HANG_SECONDS)	/* of a tool that does what it should */
 
 static bool is_known(const struct donard_measurement *result, enum donard_quantity quantity)
 {
@@ -230,15 +231,14 @@ static void tools_that_are_missing(void **state)
 static void tools_that_misbehave(void **state)
 {
 	static const struct { const char *script, *says; unsigned int limit_ms; } tools[] = {
-		{ "exit 0", "cannot count: it printed nothing", 20000 },
-		{ "kill -9 $$", "cannot count", 20000 },
-		{ "head -c 300000 /dev/zero | tr '\\0' x", "cannot count: xxx", 20000 },
+		{ "exit 0", "cannot count: it printed nothing", LIMIT_MS },
+		{ "kill -9 $$", "cannot count", LIMIT_MS },
+		{ "head -c 300000 /dev/zero | tr '\\0' x", "cannot count: xxx", LIMIT_MS },
 		{ "exec sleep 1000", "does not begin to count in time", 500 },
 		{ "trap '' TERM INT; sleep 1000; true", "does not begin to count in time", 500 },
-		{ LIKWID_BEGINS "kill -9 $$", "failed", 20000 },
-		{ LIKWID_BEGINS "echo no; exit 3", "failed", 20000 },
-		{ LIKWID_BEGINS "tail -n +6 $C/likwid-zen2.csv | head -c 300", "no data volumes",
-		  20000 },
+		{ LIKWID_BEGINS "kill -9 $$", "failed", LIMIT_MS },
+		{ LIKWID_BEGINS "echo no; exit 3", "failed", LIMIT_MS },
+		{ LIKWID_BEGINS "tail -n +6 $C/likwid-zen2.csv | head -c 300", "no data volumes", LIMIT_MS },
 	};
 
 	for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
@@ -272,7 +272,7 @@ static void tools_that_fail_later(void **state)
 	assert_int_equal(donard_meter_begin(meter), 0);
 	dnd_tool_limit_ms = 500;	/* of the end alone */
 	assert_int_equal(donard_meter_end(meter, &result), -EIO);
-	dnd_tool_limit_ms = 20000;
+	dnd_tool_limit_ms = LIMIT_MS;
 	assert_says(result.missing, "likwid-perfctr does not end in time");
 	fake_tool(fake, "likwid-perfctr", LIKWID_BEGINS "sleep 1000");
 	assert_int_equal(donard_meter_begin(meter), 0);
@@ -484,7 +484,7 @@ static void instructions_by_a_clock(void **state)
 
 static int setup(void **state)
 {
-	dnd_tool_limit_ms = 20000;
+	dnd_tool_limit_ms = LIMIT_MS;
 	return fake_setup(state);
 }
 

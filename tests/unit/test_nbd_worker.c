@@ -403,7 +403,7 @@ static void connection_that_ends(void **state)
 	sem_wait(&told.count);
 	fake.gone = true;
 	clock_gettime(CLOCK_REALTIME, &limit);
-	limit.tv_sec += 20;
+	limit.tv_sec += HANG_SECONDS;
 	for (unsigned int i = 0; i <= DEPTH; i++) {
 		assert_int_equal(pthread_timedjoin_np(writers[i].thread, NULL, &limit), 0);
 		assert_false(writers[i].differs);

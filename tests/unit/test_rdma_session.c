@@ -16,8 +16,6 @@ static uint64_t played_done;	/* the slot whose send completes at the next look, 
 static unsigned int played_looks;	/* for completions */
 static bool played_arrives;	/* what is sent completes by itself */
 
-#define PATIENCE_SECONDS	10	/* of a barrier, which then ends by itself: the test has failed */
-
 static atomic_uint barriers_to_hold, barriers_passed;
 static atomic_int barrier_result;
 
@@ -26,11 +24,11 @@ static bool barrier_is_held(void)
 	return atomic_load(&barriers_to_hold);
 }
 
-/* Of a device that gets ready when it is told to. */
+/* Of a device that gets ready when it is told to; by itself only where the test has failed. */
 int __wrap_dnd_region_try_sync(const struct dnd_region *region, bool durable);
 int __wrap_dnd_region_try_sync(const struct dnd_region *region, bool durable)
 {
-	double deadline = dnd_now_seconds() + PATIENCE_SECONDS;
+	double deadline = dnd_now_seconds() + HANG_SECONDS;
 
 	(void)region;
 	(void)durable;
@@ -425,7 +423,7 @@ static void says_bye_to_a_pmr(struct scene *scene)
 
 static void forget_pmr(struct scene *scene)
 {
-	double deadline = dnd_now_seconds() + PATIENCE_SECONDS;
+	double deadline = dnd_now_seconds() + HANG_SECONDS;
 
 	atomic_store(&barriers_to_hold, 0);
 	while (!atomic_load(&barriers_passed) && dnd_now_seconds() < deadline)

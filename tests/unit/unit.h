@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* What only ends a hang, by alarm() or poll(). */
+/* What only ends a hang, whatever waits. */
 #define HANG_SECONDS 120
 
 #endif /* UNIT_H */
