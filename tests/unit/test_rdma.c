@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The parts of RDMA that need no device: messages, test data, percentiles, addresses. */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
 
 #include "unit.h"
 #include "fake_sysfs.h"
+#include "memory/memory.h"
+#include "play_ioctl.h"
 #include "rdma/address.h"
 #include "rdma/flow.h"
 #include "rdma/heard.h"
@@ -526,7 +530,8 @@ int ibv_query_device(struct ibv_context *verbs, struct ibv_device_attr *attr)
 	return 0;
 }
 
-static struct ibv_mr pinned_mr;
+static struct ibv_mr pinned_mr, imported_mr;
+static unsigned int pins;	/* how often one of these two was called */
 
 /* The macro of this name calls one of these two, as far as the compiler knows the access flags. */
 #undef ibv_reg_mr
@@ -536,6 +541,7 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int a
 	(void)address;
 	(void)length;
 	(void)access;
+	pins++;
 	return &pinned_mr;
 }
 
@@ -546,7 +552,14 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length,
 	(void)length;
 	(void)iova;
 	(void)access;
+	pins++;
 	return &pinned_mr;
+}
+
+int ibv_dereg_mr(struct ibv_mr *mr)
+{
+	(void)mr;
+	return 0;
 }
 
 static int registers_of(struct fake *fake, const char *device_name, uint32_t kind, uint32_t page_type)
@@ -614,6 +627,115 @@ static void p2pdma_pages_need_an_importer(void **state)
 		    "without RMForceStaticBar1 and add it anew, or use a device that imports dma-bufs.");
 }
 
+/* ---- registration as a dma-buf ---- */
+
+/* What verbs were asked for, and which file it was of. */
+static struct {
+	uint64_t offset, length, iova;
+	int fd, access;
+	ino_t file;
+} asked;
+
+static ino_t file_of(int fd)
+{
+	struct stat file;
+
+	assert_int_equal(fstat(fd, &file), 0);
+	return file.st_ino;
+}
+
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+{
+	(void)pd;
+	asked.offset = offset;
+	asked.length = length;
+	asked.iova = iova;
+	asked.fd = fd;
+	asked.access = access;
+	asked.file = file_of(fd);
+	return &imported_mr;
+}
+
+static int exporting_fd = -1, exported_fd;	/* of the region; of the dma-buf that it gives out */
+static struct p2pmem_export_dmabuf exported;
+
+static int play_ioctl(int fd, unsigned long request, void *argument)
+{
+	if (fd != exporting_fd || request != P2PMEM_IOC_EXPORT_DMABUF)
+		return ASK_THE_KERNEL;
+	exported = *(struct p2pmem_export_dmabuf *)argument;
+	return fcntl(exported_fd, F_DUPFD_CLOEXEC, 0);
+}
+
+/* A part of the memory, which lies at @at of the file of @dmabuf, becomes known by that file, and under its address. */
+static void registers_dmabuf(struct donard_memory *memory, uint64_t offset, uint64_t length, int dmabuf, uint64_t at)
+{
+	struct donard_rdma_registration_info info = { .size = sizeof(info) };
+	struct donard_rdma_registration *registration;
+	struct ibv_device device = { .name = "mlx5_2" };
+	struct ibv_context verbs = { .device = &device };
+	struct ibv_pd pd = { .context = &verbs };
+
+	pins = 0;
+	assert_int_equal(donard_rdma_register(memory, offset, length, &pd, DONARD_RDMA_WRITE, &registration), 0);
+	assert_int_equal(asked.offset, at);
+	assert_int_equal(asked.length, length);
+	assert_int_equal(asked.iova % 4096, at % 4096);	/* else the kernel refuses it */
+	assert_int_equal(asked.access, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE);
+	assert_int_equal(asked.file, file_of(dmabuf));
+	assert_int_not_equal(asked.fd, dmabuf);
+	assert_int_equal(fcntl(asked.fd, F_GETFD), -1);	/* it was closed again */
+	assert_int_equal(donard_rdma_registration_info(registration, &info), 0);
+	assert_ptr_equal(info.mr, &imported_mr);
+	assert_int_equal((uintptr_t)info.address, asked.iova);
+	assert_int_equal(info.length_bytes, length);
+	assert_int_equal(info.method, DONARD_RDMA_DMABUF);
+	assert_int_equal(pins, 0);
+	donard_rdma_deregister(registration);
+}
+
+static uint8_t mapped[4 << 16] __attribute__((aligned(4096)));
+
+static void imported_memory_is_handed_on(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_memory *memory = dnd_memory_new(fake->ctx, "");
+
+	assert_non_null(memory);
+	memory->dmabuf = (struct dnd_dmabuf){ .fd = memfd_create("of-a-test", MFD_CLOEXEC), .writable = true };
+	memory->dmabuf_offset = 8192 + 100;
+	memory->length = 65536;
+	registers_dmabuf(memory, 1000, 4096, memory->dmabuf.fd, 9292);
+	assert_int_equal(asked.iova, 9292);	/* the CPU has no mapping */
+	memory->window.map = mapped;
+	memory->window.data = mapped + 100;
+	registers_dmabuf(memory, 1000, 4096, memory->dmabuf.fd, 9292);
+	assert_int_equal(asked.iova, (uintptr_t)mapped + 1100);
+	donard_memory_free(memory);
+}
+
+/* Whole granules are exported. */
+static void memory_of_a_region_is_exported(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_memory *memory = dnd_memory_new(fake->ctx, "p2pmem0");
+
+	assert_non_null(memory);
+	memory->region.info.granule_bytes = 1 << 16;
+	memory->region.fd = exporting_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	memory->window = (struct dnd_window){ .map = mapped, .file_offset = 2 << 16, .data = mapped + 8192 + 100 };
+	memory->length = 2 << 16;
+	exported_fd = memfd_create("of-a-test", MFD_CLOEXEC);
+	registers_dmabuf(memory, 66000, 60000, exported_fd, 8192 + 100 + 66000 - (1 << 16));
+	assert_int_equal(asked.iova, (uintptr_t)mapped + 8192 + 100 + 66000);
+	assert_int_equal(exported.file_offset, 3 << 16);
+	assert_int_equal(exported.length, 2 << 16);
+	assert_int_equal(exported.fd_flags, O_RDWR | O_CLOEXEC);
+	close(exported_fd);
+	exporting_fd = -1;
+	donard_memory_free(memory);
+}
+
 static void bad_options(void **state)
 {
 	const struct donard_rdma_connect_options good = {
@@ -659,7 +781,9 @@ int main(void)
 		cmocka_unit_test(large_requests_go_in_pieces), cmocka_unit_test(completions_cover_what_came_before),
 		cmocka_unit_test(slots_are_bounded),
 		cmocka_unit_test(addresses), cmocka_unit_test_setup_teardown(pinned_pages_need_a_route, fake_setup, fake_teardown),
-		cmocka_unit_test_setup_teardown(p2pdma_pages_need_an_importer, fake_setup, fake_teardown), cmocka_unit_test(bad_options),
+		cmocka_unit_test_setup_teardown(p2pdma_pages_need_an_importer, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(imported_memory_is_handed_on, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(memory_of_a_region_is_exported, fake_setup, fake_teardown), cmocka_unit_test(bad_options),
 	};
 
 	return cmocka_run_group_tests_name("rdma", tests, NULL, NULL);
