@@ -116,6 +116,9 @@ LINK_PROGRAM = $(CC) $(CFLAGS) $(LDFLAGS) -pthread $(RPATH) -o $@ \
 $(CLI_OBJS) $(BENCH_OBJS): ALL_CFLAGS += -iquote tool
 $(BUILD)/tool/rdma/%.o: ALL_CFLAGS += -iquote tool
 $(BUILD)/cli/%.o $(BUILD)/tool/%.o $(BUILD)/bench/%.o $(BUILD)/nbd/%.o $(BUILD)/lib/cufile/%.o: ALL_CFLAGS += -iquote .
+# Each request reads variables of its thread several times: so without a call that looks for them. For that dlopen() takes
+# them from the room that the C library keeps for such libraries, and fails where none is left; so they have to stay few.
+$(BUILD)/lib/cufile/%.o: ALL_CFLAGS += -ftls-model=initial-exec
 
 $(BUILD)/donard-cli: $(CLI_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so $(BUILD)/libdonard-meter.so $(BUILD)/rpath
 	$(LINK_PROGRAM) $(CLI_LIBS)

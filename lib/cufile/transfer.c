@@ -128,7 +128,7 @@ static bool may_fall_back(const struct cuf_file *file, ssize_t failure)
  */
 static void settle(const struct cuf_use *use, const struct cuf_target *target)
 {
-	if (!cuf_pool_is_own() && use->donard && target->context && !target->memory)
+	if (use->donard && target->context && !target->memory && !cuf_pool_is_own())
 		cuf_gpu->settle_calls(target->context);
 }
 

@@ -117,6 +117,15 @@ exports_are_the_map() {
 		grep -q 'soname: \[libcufile.so.0\]' < <(readelf -d "$BUILD/cufile/libcufile.so.0")
 }
 
+# Where dlopen() finds room for them and each request finds them without a call (mk/userspace.mk).
+variables_of_threads_are_few() {
+	local bytes
+	readelf -d "$BUILD/cufile/libcufile.so.0" | grep STATIC_TLS || return
+	bytes=$(readelf -lW "$BUILD/cufile/libcufile.so.0" | awk '$1 == "TLS" { print $6 }')
+	echo "bytes of a thread: $bytes"
+	((bytes <= 64))
+}
+
 # sample RELEASE PROGRAM - tests/host/cufile_sample.c, compiled against the packaged header and linked with that library.
 sample() {
 	local theirs
@@ -230,6 +239,7 @@ run_abi() {
 	try_packaged "abi: the docs have all codes" docs_have_all_codes
 	try_unloaded "abi: a program is refused without the module" sample_is_refused
 	try "abi: exports are the map, without versions" exports_are_the_map
+	try "abi: a thread's variables are few, and found without a call" variables_of_threads_are_few
 	try "abi: a wrapper in Python runs in compatibility mode" python_wrapper_runs
 	try "abi: bytes in compatibility mode are told at the exit" counts_at_exit
 	try "abi: without the packages only these tests are left out" left_out_without_packages
