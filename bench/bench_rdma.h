@@ -32,6 +32,8 @@ struct json_object *bench_rdma_sample(const struct bench_rdma *run, uint64_t rou
 /* "write", "read", "both" of --direction as DONARD_RDMA_*; default both. Returns 0 or an exit code. */
 int bench_rdma_directions(const struct cli *cli, unsigned int *directions);
 const char *bench_rdma_word(unsigned int direction);
+/* May the near side be overwritten, as bench_check_contents() has it?  Anything but a region may. */
+int bench_rdma_check_near(struct cli *cli, const char *local);
 /* As many requests as move no more than 64 MiB, but one at least and 1000 at most. */
 uint32_t bench_rdma_iterations(uint64_t block_bytes);
 

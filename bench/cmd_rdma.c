@@ -7,7 +7,6 @@
 #include "donard/rdma.h"
 #include "errors.h"
 #include "options.h"
-#include "place.h"
 #include "progress.h"
 #include "rdma.h"
 #include "utf8.h"
@@ -146,26 +145,6 @@ static int take_numbers(struct plan *plan)
 	return rc;
 }
 
-/* What is read from the server is written into a near region. */
-static int check_near(const struct plan *plan)
-{
-	struct donard_context *ctx = plan->cli->ctx;
-	struct donard_region_list *list;
-	struct cli_place near;
-	int rc;
-
-	if (!(plan->directions & DONARD_RDMA_READ) || !plan->run.options.local)
-		return 0;
-	rc = cli_place_of(ctx, plan->run.options.local, 0, &near);
-	if (rc)
-		return cli_fail(plan->cli, rc);
-	if (donard_region_find(ctx, near.name, &list))
-		return 0;	/* dram, a GPU, or what will not be found then either */
-	rc = bench_check_contents(plan->cli, donard_region_get(list, 0));
-	donard_region_list_free(list);
-	return rc;
-}
-
 static int take_options(struct plan *plan)
 {
 	struct cli *cli = plan->cli;
@@ -187,7 +166,10 @@ static int take_options(struct plan *plan)
 		rc = bench_perftest_check(cli);
 	plan->run.options.local = cli_value(cli, "local");
 	plan->run.options.address = cli->arguments[0];
-	return rc ? rc : check_near(plan);
+	/* What is read from the server is written there. */
+	if (!rc && plan->directions & DONARD_RDMA_READ)
+		rc = bench_rdma_check_near(cli, plan->run.options.local);
+	return rc;
 }
 
 static int run(struct cli *cli)

@@ -256,7 +256,8 @@ static int take_options(struct table1 *table)
 		rc = take_target(table, table->cli->arguments[i]);
 	add_rows(table, DONARD_RDMA_WRITE);
 	add_rows(table, DONARD_RDMA_READ);
-	return rc;
+	table->options.overwrite = cli_given(table->cli, "allow-persistent");
+	return rc ? rc : bench_rdma_check_near(table->cli, table->options.local);
 }
 
 static struct json_object *target_models(const struct table1 *table)
@@ -359,6 +360,7 @@ static const struct cli_option options_table[] = {
 	{ "iterations", "N", "requests of a sample; default: as many as move 64M, at most 1000" },
 	{ "rounds", "N", "how often; default 3" },
 	{ "local", "TARGET", "the near side: dram (default), a region (p2pmem0+64M) or a GPU (gpu:0)" },
+	{ "allow-persistent", NULL, "with --local: it may be persistent memory, whose data is lost" },
 	{ "timeout", "SECONDS", "give up when nothing comes back for this long; default 10" },
 	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first that is available" },
 	{ "json", NULL, "print JSON" },

@@ -8,6 +8,7 @@
 #include "errors.h"
 #include "options.h"
 #include "output.h"
+#include "place.h"
 #include "process.h"
 #include "progress.h"
 #include "rdma.h"
@@ -91,6 +92,36 @@ struct json_object *bench_rdma_sample(const struct bench_rdma *run, uint64_t rou
 	cli_add_job_usage(sample, &run->usage);
 	bench_add_measured(sample, &run->measurement);
 	return sample;
+}
+
+/* ---- regions ---- */
+
+/* *@list is NULL where a side is no region: DRAM, a GPU, or what will not be found when it is opened, either. */
+static int region_of(struct cli *cli, const char *side, struct donard_region_list **list)
+{
+	struct cli_place place;
+	int rc;
+
+	*list = NULL;
+	if (!side)
+		return 0;
+	rc = cli_place_of(cli->ctx, side, 0, &place);
+	if (!rc && donard_region_find(cli->ctx, place.name, list))
+		*list = NULL;
+	return rc;
+}
+
+int bench_rdma_check_near(struct cli *cli, const char *local)
+{
+	struct donard_region_list *list;
+	int rc = region_of(cli, local, &list);
+
+	if (rc)
+		return cli_fail(cli, rc);
+	if (list)
+		rc = bench_check_contents(cli, donard_region_get(list, 0));
+	donard_region_list_free(list);
+	return rc;
 }
 
 /* ---- options ---- */

@@ -497,6 +497,15 @@ table_here_text() {
 		--iterations 5 --rounds 1 --meter none
 }
 
+# What is persistent is asked for first, and test data may overwrite it then.
+table_here_persistent() {
+	with_rdma
+	exits 1 'p2pmem2: its memory is persistent.* give --allow-persistent' donard-cli bench table1 --here "$LAB_ADDR" gpu=p2pmem0 \
+		--local p2pmem2
+	bench table1 --here "$LAB_ADDR" gpu=p2pmem0 --local p2pmem2 --allow-persistent --iterations 5 --rounds 1
+	holds "verified" '[.samples[] | select(.purpose == "verify" and .verified_bytes == .bytes)] | length == 2'
+}
+
 # The server's own words, and its own exit status.
 table_here_refusals() {
 	with_rdma
@@ -538,5 +547,6 @@ else
 	t "queue on a GPU, bad input" bad_gpu
 	t "table1 in one machine, payload" bar_keeps_its_bytes_out
 	t "table1 in one machine, text" table_here_text
+	t "table1 in one machine, persistent memory" table_here_persistent
 	t "table1 in one machine, refusals" table_here_refusals
 fi

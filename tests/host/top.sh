@@ -188,7 +188,9 @@ bench_asks_of_persistent() {
 	echo 1 >"$LOGS/top/class/p2pmem/p2pmem0/persistent"
 	cli_exits 1 "$why" bench rdma 127.0.0.1 --local p2pmem0+4K --meter nowhere &&
 		cli_exits 2 'nowhere' bench rdma 127.0.0.1 --local p2pmem0 --direction write --meter nowhere &&
-		cli_exits 2 'nowhere' bench rdma 127.0.0.1 --local p2pmem0 --allow-persistent --meter nowhere
+		cli_exits 2 'nowhere' bench rdma 127.0.0.1 --local p2pmem0 --allow-persistent --meter nowhere &&
+		cli_exits 1 "$why" bench table1 dram=127.0.0.1 --local p2pmem0+4K --meter nowhere &&
+		cli_exits 2 'nowhere' bench table1 dram=127.0.0.1 --local p2pmem0 --allow-persistent --meter nowhere
 }
 
 top_at_terminal() {

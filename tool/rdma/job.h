@@ -17,6 +17,7 @@ enum cli_rdma_mode {
  * Zero means the default.
  * @local: the near side: "dram" (the default), a region, or a GPU.  A write sends the contents of a region unchanged,
  *	unless @verify asks for test data
+ * @overwrite: test data may also overwrite a near side that is persistent memory
  * @length_bytes: default: up to the end of the offered memory, but for BANDWIDTH and LATENCY at most queue_depth blocks.
  *	A default of more than 1 GiB fails.  If it is given, the near side is registered before the client connects
  * @block_bytes: 64 KiB; LATENCY: 8
@@ -32,6 +33,7 @@ struct cli_rdma_options {
 	unsigned int direction;		/* DONARD_RDMA_WRITE or DONARD_RDMA_READ */
 	uint16_t port;
 	bool verify;
+	bool overwrite;
 	uint64_t offset_bytes;
 	uint64_t length_bytes;
 	uint64_t block_bytes;

@@ -51,10 +51,11 @@ static int stop_asked(void *user)
 static int check_near(struct cli_rdma_work *work)
 {
 	struct donard_memory_info info = { .size = sizeof(info) };
+	bool fills = work->options.verify && !cli_rdma_reads(work);
 	int rc = donard_memory_info(work->near, &info);
 
 	work->near_is_region = info.kind == DONARD_MEMORY_REGION;
-	if (!rc && !cli_rdma_reads(work) && work->options.verify && info.persistent)
+	if (!rc && fills && info.persistent && !work->options.overwrite)
 		rc = cli_rdma_fail(work->ctx, EOPNOTSUPP, "unsupported", "%s: --verify would overwrite this persistent region with test "
 				   "data. Leave out --verify, or use another --local.", info.region);
 	return rc;
