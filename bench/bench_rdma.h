@@ -34,6 +34,11 @@ int bench_rdma_directions(const struct cli *cli, unsigned int *directions);
 const char *bench_rdma_word(unsigned int direction);
 /* May the near side be overwritten, as bench_check_contents() has it?  Anything but a region may. */
 int bench_rdma_check_near(struct cli *cli, const char *local);
+/*
+ * Adds to @links the path between the RDMA device and a near or far side, if that is a region.  @received: the device
+ * writes there what it receives; else it sends from there.
+ */
+void bench_rdma_add_links(struct cli *cli, struct json_object *links, const char *device, const char *side, bool received);
 /* As many requests as move no more than 64 MiB, but one at least and 1000 at most. */
 uint32_t bench_rdma_iterations(uint64_t block_bytes);
 
@@ -52,6 +57,7 @@ struct bench_server {
 	pid_t pid;
 	FILE *events;			/* what it prints, an object a line */
 	uint16_t port;
+	char device[64];		/* the RDMA device that has its address */
 	const void *memory;		/* what it offers, as it maps that; pinned while it is measured */
 	uint64_t bytes;
 };

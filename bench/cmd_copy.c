@@ -580,9 +580,9 @@ static void add_links(const struct bench *bench)
 {
 	struct json_object *links = json_object_new_array();
 
-	bench_add_links(bench->cli, links, "to-region", bench->drive, bench->pins_in);
+	bench_add_links(bench->cli, links, "to-region", DONARD_CLIENT_NVME, bench->drive, bench->pins_in);
 	if (bench->write_to)
-		bench_add_links(bench->cli, links, "from-region", bench->write_to, bench->pins_in);
+		bench_add_links(bench->cli, links, "from-region", DONARD_CLIENT_NVME, bench->write_to, bench->pins_in);
 	json_object_object_add(bench->model, "links", links);
 }
 

@@ -94,6 +94,19 @@ static int measure(struct plan *plan)
 	return rc;
 }
 
+/* What is read from the server is received. */
+static void add_links(struct plan *plan)
+{
+	const struct bench_rdma *run = &plan->run;
+	struct json_object *links = json_object_new_array();
+
+	if (plan->directions & DONARD_RDMA_WRITE)
+		bench_rdma_add_links(plan->cli, links, run->result.server.device, run->options.local, false);
+	if (plan->directions & DONARD_RDMA_READ)
+		bench_rdma_add_links(plan->cli, links, run->result.server.device, run->options.local, true);
+	json_object_object_add(plan->model, "links", links);
+}
+
 /* ---- options ---- */
 
 static struct json_object *numbers(const uint64_t *values, size_t count)
@@ -191,11 +204,13 @@ static int run(struct cli *cli)
 	begin_model(&plan);
 	rc = measure(&plan);
 	donard_meter_close(plan.meter);
-	if (rc)
+	if (rc) {
 		json_object_put(plan.model);
-	else
-		bench_print(cli, plan.model);
-	return rc;
+		return rc;
+	}
+	add_links(&plan);
+	bench_print(cli, plan.model);
+	return EXIT_DONE;
 }
 
 static const struct cli_option options_table[] = {

@@ -32,6 +32,7 @@ struct table1_target {
 	char address[256];	/* of its server; with --here what that offers: "p2pmem0" */
 	uint16_t port;
 	bool again;		/* it has served us before */
+	char device[64];	/* with --here: what its server uses; "" before that has run */
 };
 
 struct table1_row {
@@ -42,7 +43,7 @@ struct table1_row {
 struct table1 {
 	struct cli *cli;
 	struct donard_meter *meter;
-	struct json_object *model;
+	struct json_object *model, *links;	/* these are in the model */
 	struct cli_rdma_options options;
 	const char *here;	/* address at which servers of our own listen; NULL: they are elsewhere */
 	uint64_t rounds, block_bytes, depth, iterations;
@@ -119,6 +120,7 @@ static int run_here(struct table1 *table, const struct table1_row *row, struct b
 
 	if (rc)
 		return rc;
+	memcpy(row->target->device, server.device, sizeof(server.device));
 	run->options.address = table->here;
 	run->options.port = server.port;
 	rc = donard_meter_own_of(table->meter, server.pid, server.memory, server.bytes);
@@ -168,14 +170,29 @@ static struct bench_rdma new_run(const struct table1 *table, enum cli_rdma_mode 
 	return run;
 }
 
+/* What is written is sent from here, and received there. */
+static void add_links(struct table1 *table, const struct table1_row *row, const struct bench_rdma *run)
+{
+	const struct table1_target *target = row->target;
+	bool reads = row->direction == DONARD_RDMA_READ;
+
+	bench_rdma_add_links(table->cli, table->links, run->result.server.device, run->options.local, reads);
+	if (table->here)
+		bench_rdma_add_links(table->cli, table->links, target->device, target->address, !reads);
+}
+
 /* Once for each row, and not in its figures: comparing costs the server time. */
 static int verify(struct table1 *table, struct table1_row *row)
 {
 	struct bench_rdma run = new_run(table, CLI_RDMA_BANDWIDTH);
+	int rc;
 
 	run.options.verify = true;
 	run.options.iterations = run.options.queue_depth;
-	return run_one(table, row, &run, "verify", 0);
+	rc = run_one(table, row, &run, "verify", 0);
+	if (!rc)
+		add_links(table, row, &run);
+	return rc;
 }
 
 #define DRAM	(1U << DONARD_DRAM_DMA_PAYLOAD | 1U << DONARD_DRAM_CPU_PAYLOAD | \
@@ -292,6 +309,8 @@ static void begin_model(struct table1 *table)
 	bench_add_option(model, "local", cli_json_string(table->options.local ?
 								table->options.local : "dram"));
 	table->model = model;
+	table->links = json_object_new_array();
+	json_object_object_add(model, "links", table->links);
 }
 
 static void add_missing(const struct table1 *table)

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Offsets and bits of PCI Express: PCI Express Base Specification 6.0, sections 7.5.3 and 7.8.4. */
+#include <errno.h>
 #include <limits.h>
 #include <linux/pci_regs.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "command.h"
 #include "donard/donard.h"
 #include "lib/base/pciconfig.h"
 #include "links.h"
 #include "output.h"
+#include "utf8.h"
 
 #define LINK_STATUS2_FLIT	0x0400	/* linux/pci_regs.h of Debian 12 ends before flit mode */
 #define SMALLEST_BYTES		128	/* of both sizes in Device Control, whose fields are powers of two of it */
@@ -75,6 +78,11 @@ static void add_flag(struct json_object *link, const char *key, const struct pac
 	json_object_object_add(link, key, packets->unknown ? NULL : json_object_new_boolean(flag));
 }
 
+static void add_word(struct json_object *link, const char *key, const char *word)
+{
+	json_object_object_add(link, key, word ? cli_json_string(word) : NULL);
+}
+
 static void add_unknown(struct json_object *link, const char *bdf, const char *why)
 {
 	char text[160];
@@ -83,12 +91,12 @@ static void add_unknown(struct json_object *link, const char *bdf, const char *w
 	cli_add_text(link, "unknown", text);
 }
 
-static void add_path(struct cli *cli, struct json_object *link, const char *drive_bdf, const char *region)
+static void add_path(struct cli *cli, struct json_object *link, const char *client_bdf, const char *region)
 {
 	struct donard_route route = { .size = sizeof(route) };
 	struct donard_region_list *list;
 	const struct donard_region_info *info;
-	struct packets drive = packets_of(cli, drive_bdf), memory;
+	struct packets client = packets_of(cli, client_bdf), memory;
 	bool probed;
 
 	if (donard_region_find(cli->ctx, region, &list)) {
@@ -97,30 +105,30 @@ static void add_path(struct cli *cli, struct json_object *link, const char *driv
 	}
 	info = donard_region_get(list, 0);
 	memory = packets_of(cli, info->bdf);
-	cli_add_text(link, "drive_function", drive_bdf);
+	cli_add_text(link, "client_function", client_bdf);
 	cli_add_text(link, "region_function", info->bdf);
-	probed = !donard_route_probe(cli->ctx, region, drive_bdf, &route);
-	cli_add_text(link, "route", probed ? donard_route_text(route.route) : NULL);
+	probed = !donard_route_probe(cli->ctx, region, client_bdf, &route);
+	add_word(link, "route", probed ? donard_route_text(route.route) : NULL);
 	json_object_object_add(link, "wide_address",
 			       probed ? json_object_new_boolean(route.bus_address >= WIDE_ADDRESS) : NULL);
-	add_size(link, "drive_payload_bytes_max", &drive, drive.payload_bytes_max);
-	add_size(link, "drive_request_bytes_max", &drive, drive.request_bytes_max);
+	add_size(link, "client_payload_bytes_max", &client, client.payload_bytes_max);
+	add_size(link, "client_request_bytes_max", &client, client.request_bytes_max);
 	add_size(link, "region_payload_bytes_max", &memory, memory.payload_bytes_max);
-	add_flag(link, "drive_ecrc", &drive, drive.ecrc);
+	add_flag(link, "client_ecrc", &client, client.ecrc);
 	add_flag(link, "region_ecrc", &memory, memory.ecrc);
-	add_flag(link, "flits", &drive, drive.flits || memory.flits);
-	if (drive.unknown)
-		add_unknown(link, drive_bdf, drive.unknown);
+	add_flag(link, "flits", &client, client.flits || memory.flits);
+	if (client.unknown)
+		add_unknown(link, client_bdf, client.unknown);
 	else if (memory.unknown)
 		add_unknown(link, info->bdf, memory.unknown);
 	else if (!probed)
-		add_unknown(link, drive_bdf, "the kernel does not tell its route, as while the function is bound or reset");
+		add_unknown(link, client_bdf, "the kernel does not tell its route, as while the function is bound or reset");
 	else
-		cli_add_text(link, "unknown", NULL);
+		add_word(link, "unknown", NULL);
 	donard_region_list_free(list);
 }
 
-/* ---- the drive's functions ---- */
+/* ---- the client's functions ---- */
 
 /* Is @node the namespace, or a partition of it? */
 static bool lies_on(const char *node, const char *namespace)
@@ -130,29 +138,77 @@ static bool lies_on(const char *node, const char *namespace)
 	return !strncmp(node, namespace, length) && (!node[length] || node[length] == 'p');
 }
 
-static bool has_namespace(const struct donard_client_info *client, const char *node)
+static bool has_namespace(const struct donard_client_info *client, const char *drive)
 {
+	const char *slash = strrchr(drive, '/'), *node = slash ? slash + 1 : drive;
+
 	for (size_t i = 0; i < client->namespace_count; i++)
 		if (lies_on(node, client->namespaces[i]))
 			return true;
 	return false;
 }
 
-static struct json_object *new_link(struct json_object *links, const char *direction, const char *drive)
+static bool is_meant(const struct donard_client_info *client, enum donard_client_type type, const char *name)
+{
+	if (client->type != type)
+		return false;
+	return type == DONARD_CLIENT_RDMA ? !strcmp(client->name, name) : has_namespace(client, name);
+}
+
+/* The kernel gives rxe and siw no parent. Where a container hides the parent of another, the link to that is still there. */
+static bool is_in_software(const struct cli *cli, const char *device)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/class/infiniband/%s", donard_sysfs_root(cli->ctx), device);
+	if (stat(path, &st))
+		return false;
+	snprintf(path, sizeof(path), "%s/class/infiniband/%s/device", donard_sysfs_root(cli->ctx), device);
+	return lstat(path, &st) && errno == ENOENT;
+}
+
+static struct json_object *new_link(const char *direction, enum donard_client_type type, const char *name)
 {
 	struct json_object *link = json_object_new_object();
 
-	cli_add_text(link, "direction", direction);
-	cli_add_text(link, "drive", drive);
-	json_object_array_add(links, link);
+	add_word(link, "direction", direction);
+	cli_add_text(link, "client_type", donard_client_type_text(type));
+	cli_add_text(link, "client", name);
 	return link;
 }
 
-void bench_add_links(struct cli *cli, struct json_object *links, const char *direction, const char *drive,
-		     const char *region)
+static struct json_object *without_function(const struct cli *cli, const char *direction, enum donard_client_type type,
+					    const char *name)
 {
-	const char *slash = strrchr(drive, '/'), *node = slash ? slash + 1 : drive;
+	bool software = type == DONARD_CLIENT_RDMA && is_in_software(cli, name);
+	struct json_object *link = new_link(software ? NULL : direction, type, name);
+
+	if (software)
+		add_unknown(link, name, "it is RDMA in software: the CPU copies, and it has no link");
+	else if (type == DONARD_CLIENT_RDMA)
+		add_unknown(link, name, "sysfs does not tell its PCI function");
+	else
+		add_unknown(link, name, "it is no namespace of an NVMe drive, nor a partition of one");
+	return link;
+}
+
+/* A benchmark may move between the same two more than once. */
+static void add_new(struct json_object *links, struct json_object *link)
+{
+	for (size_t i = 0; i < json_object_array_length(links); i++)
+		if (json_object_equal(json_object_array_get_idx(links, i), link)) {
+			json_object_put(link);
+			return;
+		}
+	json_object_array_add(links, link);
+}
+
+void bench_add_links(struct cli *cli, struct json_object *links, const char *direction, enum donard_client_type type,
+		     const char *name, const char *region)
+{
 	struct donard_client_list *clients = NULL;
+	struct json_object *link;
 	size_t found = 0;
 
 	if (donard_client_list(cli->ctx, &clients) < 0)
@@ -160,11 +216,14 @@ void bench_add_links(struct cli *cli, struct json_object *links, const char *dir
 	for (size_t i = 0; clients && i < donard_client_count(clients); i++) {
 		const struct donard_client_info *client = donard_client_get(clients, i);
 
-		if (has_namespace(client, node) && ++found)
-			add_path(cli, new_link(links, direction, drive), client->bdf, region);
+		if (!is_meant(client, type, name))
+			continue;
+		found++;
+		link = new_link(direction, type, name);
+		add_path(cli, link, client->bdf, region);
+		add_new(links, link);
 	}
 	if (!found)
-		add_unknown(new_link(links, direction, drive), drive, "it is no namespace of an NVMe drive, nor a partition "
-			    "of one");
+		add_new(links, without_function(cli, direction, type, name));
 	donard_client_list_free(clients);
 }

@@ -6,6 +6,7 @@
 
 #include "bench_rdma.h"
 #include "errors.h"
+#include "links.h"
 #include "options.h"
 #include "output.h"
 #include "place.h"
@@ -122,6 +123,19 @@ int bench_rdma_check_near(struct cli *cli, const char *local)
 		rc = bench_check_contents(cli, donard_region_get(list, 0));
 	donard_region_list_free(list);
 	return rc;
+}
+
+void bench_rdma_add_links(struct cli *cli, struct json_object *links, const char *device, const char *side, bool received)
+{
+	struct donard_region_list *list;
+
+	if (region_of(cli, side, &list) || !list)
+		return;
+	/* A server that listens at all addresses has no device of its own. */
+	if (*device)
+		bench_add_links(cli, links, received ? "to-region" : "from-region", DONARD_CLIENT_RDMA, device,
+				donard_region_get(list, 0)->name);
+	donard_region_list_free(list);
 }
 
 /* ---- options ---- */

@@ -82,6 +82,14 @@ static double number(struct json_object *event, const char *key)
 	return json_object_get_double(json_object_object_get(event, key));
 }
 
+/* "" where it has no such word. */
+static const char *word_of(struct json_object *event, const char *key)
+{
+	struct json_object *word = json_object_object_get(event, key);
+
+	return word ? json_object_get_string(word) : "";
+}
+
 static int ends_with(struct bench_server *server)
 {
 	int status = 0;
@@ -137,6 +145,7 @@ int bench_server_start(struct cli *cli, const char *address, const char *target,
 	if (!event)
 		return failed(cli, server, last);
 	server->port = (uint16_t)number(event, "port");
+	snprintf(server->device, sizeof(server->device), "%s", word_of(event, "device"));
 	server->bytes = (uint64_t)json_object_get_int64(json_object_object_get(event, "size"));
 	server->memory = (const void *)(uintptr_t)json_object_get_uint64(json_object_object_get(event, "memory"));
 	json_object_put(event);

@@ -100,6 +100,10 @@ $(BUILD)/tests/unit/test_bench_gpu.o: ALL_CFLAGS += -iquote bench -iquote tool
 $(BUILD)/tests/unit/test_bench_gpu: $(addprefix $(BUILD)/,$(addprefix bench/,cufile.o methods.o plain.o) tool/progress.o)
 $(BUILD)/tests/unit/test_bench_gpu: UNIT_LIBS := -ljson-c $(addprefix -Wl$(comma)--wrap=,pread pwrite fsync dlopen dlsym)
 
+$(BUILD)/tests/unit/test_bench_links.o: ALL_CFLAGS += -iquote tool
+$(BUILD)/tests/unit/test_bench_links: $(BUILD)/bench/links.o $(addprefix $(BUILD)/tool/,output.o terms.o utf8.o) $(BUILD)/words/words.o
+$(BUILD)/tests/unit/test_bench_links: UNIT_LIBS := -ljson-c -Wl$(comma)--wrap=donard_route_probe
+
 $(BUILD)/tests/unit/test_perftest.o: ALL_CFLAGS += -iquote tool
 $(BUILD)/tests/unit/test_perftest: $(addprefix $(BUILD)/,bench/perftest.o $(addprefix tool/,output.o process.o progress.o utf8.o)) $(METER_OBJS)
 $(BUILD)/tests/unit/test_perftest: UNIT_LIBS := -ljson-c $(addprefix -Wl$(comma)--wrap=,fork memfd_create)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the links between a drive and a region carry for each byte of payload: predicted from their registers.
+"""What the links between a region and a drive or NIC carry for each byte of payload: predicted from their registers.
 
 Packets and their framing: PCI Express Base Specification, sections 2.2 (headers, ECRC) and 2.3.1.1 (how completions
 are cut), 3.6 and 4.2 (sequence number, LCRC and framing, which are eight bytes a packet by either encoding).
@@ -28,9 +28,14 @@ class Carried:
     """Bytes on a link for each byte of payload: of the packets that carry it, and of requests against them."""
 
     least: Number
-    most: Value  # None: the drive may cut it smaller than it has to
+    most: Value  # None: the client may cut it smaller than it has to
     requests: Number  # at least
     packets: str
+
+
+def _of(run: Run) -> list[Link]:
+    """Where today's results say "client", older ones say "drive"."""
+    return [{key.replace("drive", "client", 1): value for key, value in link.items()} for link in run.data.get("links") or []]
 
 
 def _header(link: Link) -> int:
@@ -42,30 +47,30 @@ def _ecrc(link: Link, end: str) -> int:
 
 
 def _writes(link: Link) -> Carried:
-    """The drive writes into the region."""
-    packet = _header(link) + FRAMING_BYTES + _ecrc(link, "drive")
-    return Carried(1 + packet / link["drive_payload_bytes_max"], None, 0,
-                   f"writes of at most {link['drive_payload_bytes_max']} bytes")
+    """The client writes into the region."""
+    packet = _header(link) + FRAMING_BYTES + _ecrc(link, "client")
+    return Carried(1 + packet / link["client_payload_bytes_max"], None, 0,
+                   f"writes of at most {link['client_payload_bytes_max']} bytes")
 
 
 def _reads(link: Link) -> Carried:
-    """The drive requests, and the region's function completes."""
-    request = _header(link) + FRAMING_BYTES + _ecrc(link, "drive")
+    """The client requests, and the region's function completes."""
+    request = _header(link) + FRAMING_BYTES + _ecrc(link, "client")
     completion = COMPLETION_HEADER_BYTES + FRAMING_BYTES + _ecrc(link, "region")
     # Each request is answered by itself: its completions have no more than it asked for.
-    largest = min(link["region_payload_bytes_max"], link["drive_request_bytes_max"])
+    largest = min(link["region_payload_bytes_max"], link["client_request_bytes_max"])
     smallest = min(largest, COMPLETION_BOUNDARY_BYTES)
     sizes = f"{largest}" if largest == smallest else f"{smallest} to {largest}"
-    return Carried(1 + completion / largest, 1 + completion / smallest, request / link["drive_request_bytes_max"],
-                   f"requests of at most {link['drive_request_bytes_max']} bytes, completions of {sizes}")
+    return Carried(1 + completion / largest, 1 + completion / smallest, request / link["client_request_bytes_max"],
+                   f"requests of at most {link['client_request_bytes_max']} bytes, completions of {sizes}")
 
 
 def carried(link: Link) -> Carried | None:
     """None: the registers or the address are not known, or the link has no such packets."""
-    if "drive_function" in link and link["drive_function"] == link["region_function"]:
-        return Carried(0, 0, 0, "the memory is the drive's own: no link carries it")
+    if "client_function" in link and link["client_function"] == link["region_function"]:
+        return Carried(0, 0, 0, "the memory is its own: no link carries it")
     writes = link["direction"] == "to-region"
-    needed = ("drive_payload_bytes_max",) if writes else ("drive_request_bytes_max", "region_payload_bytes_max")
+    needed = ("client_payload_bytes_max",) if writes else ("client_request_bytes_max", "region_payload_bytes_max")
     if link.get("flits") or any(link.get(fact) is None for fact in ("wide_address", *needed)):
         return None
     return _writes(link) if writes else _reads(link)
@@ -85,18 +90,26 @@ def _predicted(link: Link) -> tuple[str, str, str]:
     return found.packets, _span(found.least, found.most), f"at least {share(found.requests)}" if found.requests else "0"
 
 
-HEADS = ["direction", "drive", "region", "route", "packets", "counted", "on the wire", "requests"]
+HEADS = ["direction", "device", "region", "route", "packets", "counted", "on the wire", "requests"]
 WORDS = 5  # columns of words
 
 
-def lines(run: Run, points: Iterable[Point]) -> list[list[str]]:
-    """A line for each path: of the payload what the meter counted at the BAR, and what the links carry for it."""
+def _direction(link: Link) -> str:
+    if not link["direction"]:
+        return "-"
+    name = direction_name(link["direction"])
+    return name.replace("drive", "NIC") if link.get("client_type") == "rdma" else name
+
+
+def lines(run: Run, points: Iterable[Point] = ()) -> list[list[str]]:
+    """A line for each path: of the payload what the meter counted at the BAR, if that is known of the path, and what the links
+    carry for it."""
     straight = [point for point in points if point.bar_dma]
     found = []
-    for link in run.data.get("links") or []:
+    for link in _of(run):
         packets, wire, requests = _predicted(link)
         counted = stats.median(point.bar_dma for point in in_direction(straight, link["direction"]))
-        found.append([direction_name(link["direction"]), link.get("drive_function") or link["drive"],
+        found.append([_direction(link), link.get("client_function") or link["client"],
                       link.get("region_function") or "-", link.get("route") or "-", packets, share(counted), wire, requests])
     return found
 

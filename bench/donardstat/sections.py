@@ -203,9 +203,9 @@ def requests(results: Results) -> list[str]:
 # ---- on the wire ----
 
 def on_the_wire(results: Results) -> list[str]:
-    """A line for each path that was copied over."""
-    of_copies = runs(results, "copy")
-    rows = links.rows(of_copies, points(copies(results, "copy")))
+    """A line for each path that payload took."""
+    of_all = [run for prefix in ("copy", "table1", "rdma") for run in runs(results, prefix)]
+    rows = links.rows(of_all, points(copies(results, "copy")))
     return table(links.WORDS, links.HEADS, rows) if rows else absent("copy-*.json", "bench/run copy")
 
 

@@ -23,7 +23,7 @@ def copy(run: Run) -> list[str]:
     return columns(5, heads, lines) + _links(run, found)
 
 
-def _links(run: Run, found: Sequence[Point]) -> list[str]:
+def _links(run: Run, found: Sequence[Point] = ()) -> list[str]:
     """Bytes for each byte of payload, by path."""
     lines = links.lines(run, found)
     return ["", *columns(links.WORDS, links.HEADS, lines)] if lines else []
@@ -77,7 +77,7 @@ def table1(run: Run) -> list[str]:
     heads = ["RDMA", "target", "MB/s", "ratio", "p50/us", "ratio", "p99/us", "ratio", "DRAM/B", "of it payload",
              "BAR/B", "instructions/MiB", "server CPU-s/GiB", "server faults", "verified"]
     missing = [f"DRAM traffic: not available: {run.data['dram_missing']}"] if run.data.get("dram_missing") else []
-    return columns(2, heads, lines) + missing
+    return columns(2, heads, lines) + missing + _links(run)
 
 
 def _rdma_line(group: Sequence[Sample]) -> list[str]:
@@ -95,7 +95,8 @@ def rdma_requests(run: Run) -> list[str]:
         sample["operation"], sample["direction"] == "read", sample["block_bytes"], sample["queue_depth"],
         sample["method"]))])
     halves = any(sample.get("half_round_trip") for sample in run.samples)
-    return lines + (["perftest's latency of a write is half of a round trip, donard's a whole one."] if halves else [])
+    halved = ["perftest's latency of a write is half of a round trip, donard's a whole one."] if halves else []
+    return lines + halved + _links(run)
 
 
 def nothing(run: Run) -> list[str]:

@@ -260,8 +260,8 @@ control_of() {
 links_of_copy() {
 	local found
 	bench copy "$LAB_ALPHA" p2pmem0 --write-to "$LAB_BETA" --size 1M --block-sizes 64K --rounds 1 --methods donard
-	found=$(jq -r '.links[] | "\(.direction) \(.drive_function) \(.region_function) \(.route): \(.drive_payload_bytes_max) \(
-		.drive_request_bytes_max)"' "$WORK/json")
+	found=$(jq -r '.links[] | "\(.direction) \(.client_function) \(.region_function) \(.route): \(.client_payload_bytes_max) \(
+		.client_request_bytes_max)"' "$WORK/json")
 	equal "links" "to-region $LAB_ALPHA_BDF $LAB_GPU_BDF switch: $(control_of "$LAB_ALPHA_BDF")
 from-region $LAB_BETA_BDF $LAB_GPU_BDF switch: $(control_of "$LAB_BETA_BDF")" "$found"
 	exits 0 "drive to region +$LAB_ALPHA_BDF +$LAB_GPU_BDF +switch +writes of at most 128 bytes +1.00 +at least 1.19 +0" donard-cli bench copy "$LAB_ALPHA" p2pmem0 --size 1M \
@@ -299,7 +299,7 @@ link_names_drive() {
 	ln -s "$LAB_BETA" "$WORK/nvme-QEMU_beta"
 	bench copy "$WORK/nvme-QEMU_alpha" p2pmem0 --write-to "$WORK/nvme-QEMU_beta" --size 1M --block-sizes 64K --rounds 1 \
 		--methods donard
-	holds "its functions" "[.links[] | [.direction, .drive, .drive_function]] ==
+	holds "its functions" "[.links[] | [.direction, .client, .client_function]] ==
 		[[\"to-region\", \"$LAB_ALPHA\", \"$LAB_ALPHA_BDF\"], [\"from-region\", \"$LAB_BETA\", \"$LAB_BETA_BDF\"]]"
 }
 
@@ -329,6 +329,7 @@ rdma_samples() {
 	offer dram "$PORT"
 	bench rdma "$LAB_PEER_ADDR" --block-sizes 4K,64K --queue-depths 1,8 --iterations 20 --rounds 2
 	describes_itself rdma
+	holds "no region, no link" '.links == []'
 	holds "all of them" '[.samples[] | [.operation, .direction, .block_bytes, .queue_depth]] | unique | length == 12'
 	holds "rates" 'all(.samples[]; .bytes_per_second > 0 and .bytes == .block_bytes * 20)'
 	holds "latencies" 'all(.samples[] | select(.operation == "latency"); .latency_ns | .min > 0 and .min <= .p50 and
@@ -476,6 +477,8 @@ bar_keeps_its_bytes_out() {
 	table_here 32
 	describes_itself table1
 	holds "exact counts" '.meter == "lab" and .dram_missing == null'
+	holds "one device, without a link" '.links == [{direction: null, client_type: "rdma", client: "rxe0",
+		unknown: "rxe0: it is RDMA in software: the CPU copies, and it has no link"}]'
 	has_all_targets
 	holds "payload of both ends, or of one" "all($MOVED; .measured.dram_dma_payload_bytes +
 		.measured.dram_cpu_payload_bytes == .bytes * if .name == \"dram\" then 2 else 1 end)"
