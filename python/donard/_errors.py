@@ -25,6 +25,7 @@ _WORDS = {
     "donard_candidate_list()": "Context.candidates()",
     "donard_client_list()": "Context.clients()",
     "donard_memory_adopt()": "Context.adopt_memory()",
+    "donard_memory_export()": "Memory.export()",
     "donard_memory_from_dmabuf()": "Context.from_dmabuf()",
     "donard_region_list()": "Context.regions()",
     "donard_route_probe()": "Context.route()",

@@ -189,8 +189,9 @@ print(order[-1], order.count("donard_close"), len(order) > 1)"""
                 self.assertIn(said, str(caught.exception))
 
     def test_a_dmabuf_may_be_what_has_a_descriptor(self):
-        with open(os.devnull) as file, self.assertRaisesRegex(donard.Error, f"descriptor {file.fileno()} is not a dma-buf's"):
-            self.context.from_dmabuf(file)
+        with open(os.devnull) as file:
+            with self.assertRaisesRegex(donard.Error, rf"descriptor {file.fileno()} is not a dma-buf's.* Memory\.export\(\) "):
+                self.context.from_dmabuf(file)
 
     def test_wrong_names_and_buffers_are_called_by_name(self):
         with self.context.dram(4096) as memory:
