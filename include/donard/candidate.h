@@ -63,11 +63,12 @@ struct donard_candidate_list;
  * @list: set to the list, which donard_candidate_list_free() frees
  *
  * The call looks at memory BARs of 2 MiB or more on functions other than bridges, and at what
- * NVMe controllers say about themselves.  It needs no module, except to tell a Persistent
- * Memory Region from another BAR: the module reads registers, for root only.  Only root sees
- * PCI serial numbers.
+ * NVMe controllers say about themselves.  Only root, and only with the module loaded, gets
+ * Persistent Memory Regions, and Controller Memory Buffers that nobody has enabled: the module
+ * reads the registers of the controllers.  Else their BARs are listed as any others.  Only root
+ * sees PCI serial numbers.
  *
- * Returns how many there are, which may be 0; -ENOMEM.
+ * Returns how many there are, which may be 0; -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_candidate_list(struct donard_context *ctx, struct donard_candidate_list **list);
 

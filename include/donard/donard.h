@@ -50,6 +50,7 @@
  *   EMFILE      the process has too many open files
  *   ENAMETOOLONG  the path is longer than the kernel takes
  *   ENETDOWN    the port of an RDMA device is not active
+ *   ENFILE      all programs together have too many open files
  *   ENODATA     the memory holds no log of a write cache
  *   ENODEV      there is no such device or region, or it is gone
  *   ENOENT      there is no such file
@@ -335,7 +336,8 @@ const char *donard_region_state_text(enum donard_region_state state);
  * @kind: what kind of memory of that device
  * @bar: the BAR that the region lies in
  * @size_bytes: of the whole region
- * @available_bytes: how much of it nobody owns
+ * @available_bytes: how much of it files can still take; 0 for kind gpu-nvidia, where files have
+ *	only what they pin, and for a pmem device
  * @page_type: whether the kernel checks routes for its pages
  * @memtype: how the CPU's caches treat it
  * @state: ready, or why not
@@ -386,7 +388,8 @@ struct donard_region_list;
  * @ctx: the context
  * @list: set to the list, which donard_region_list_free() frees
  *
- * Returns how many there are, which may be 0; -EOPNOTSUPP without the module.
+ * Returns how many there are, which may be 0; -EOPNOTSUPP without the module; -EMFILE, -ENFILE,
+ * -ENOMEM.
  */
 int donard_region_list(struct donard_context *ctx, struct donard_region_list **list);
 
@@ -404,7 +407,7 @@ int donard_region_list(struct donard_context *ctx, struct donard_region_list **l
  * The call is for programs that list often.  donard_region_list() asks for all parts.
  *
  * Returns how many there are, which may be 0; -EOPNOTSUPP without the module;
- * -EINVAL for unknown parts.
+ * -EINVAL for unknown parts; -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_region_list_parts(struct donard_context *ctx, unsigned int parts,
 			     struct donard_region_list **list);
@@ -577,7 +580,7 @@ struct donard_client_list;
  * @ctx: the context
  * @list: set to the list, which donard_client_list_free() frees
  *
- * Returns how many there are, which may be 0; -ENOMEM.
+ * Returns how many there are, which may be 0; -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_client_list(struct donard_context *ctx, struct donard_client_list **list);
 
@@ -632,7 +635,7 @@ const char *donard_route_text(enum donard_route_type route);
  * struct donard_route - a prediction: how a client reaches a region
  * @size: in: sizeof(struct donard_route)
  * @route: the predicted route
- * @distance: links between the two: 0 for the client's own memory, 4 below one switch
+ * @distance: steps between the two, up and down the tree of PCI functions: 0 for the client's own memory, 4 below one switch
  * @unlisted_bridge: the path crosses a host bridge that is on no allow-list
  * @same_device: the client and the memory are one function
  * @acs_redirect: ACS sends the client's requests up to the root complex

@@ -41,7 +41,7 @@ const char *donard_gpu_driver_text(enum donard_gpu_driver driver);
  * @model: as the PCI ids name it, "" when unknown
  * @driver: the name of its driver, or ""
  * @driver_version: the version that the driver's module reports, or ""
- * @driver_kind: one of NVIDIA's drivers, or another
+ * @driver_kind: one of NVIDIA's drivers, another, or none
  * @bar: Linux's number of the BAR through which peers reach the GPU's memory (NVIDIA calls it BAR1)
  * @bar_bytes: the size of that BAR, 0 if there is none, or the firmware gave it no address.  Programs cannot pin more
  *	than this, less 36 MiB that the driver keeps
@@ -75,10 +75,10 @@ struct donard_gpu_list;
  * @ctx: the context
  * @list: set to the list, which donard_gpu_list_free() frees
  *
- * The list has the display controllers of every vendor.  The call needs no kernel module, no driver
- * and no privileges.
+ * The list has the display controllers (PCI class 03) of every vendor, and whatever else has the driver
+ * nvidia.  The call needs no kernel module, no driver and no privileges.
  *
- * Returns how many there are, which may be 0; -ENOMEM.
+ * Returns how many there are, which may be 0; -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_gpu_list(struct donard_context *ctx, struct donard_gpu_list **list);
 
