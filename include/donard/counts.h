@@ -4,7 +4,7 @@
  * are those of donard.h.
  *
  * Counts start at 0 and only grow while the region or the drive exists, so the difference
- * between two readings is what happened in between.
+ * between two readings is what happened in between.  The structures below name the exceptions.
  */
 #ifndef DONARD_COUNTS_H
 #define DONARD_COUNTS_H
@@ -23,7 +23,8 @@ extern "C" {
  * @pins: io_uring buffers that were registered without a mapping, and mappings of dma-bufs
  *	by devices.  It does not count what the kernel pins of a mapping, for O_DIRECT for
  *	instance, because the kernel does not tell the module of it
- * @routes: how often the module judged the route of a function
+ * @routes: how often the module judged the route of a function, for donard_route_probe() and
+ *	other calls that ask for a route, and for importers of dma-bufs
  * @read_bytes: what the CPU read from the region, by read() and by copies between regions
  * @written_bytes: what the CPU wrote into the region, by write() and by copies between regions
  * @taken_bytes: all memory that open files have ever taken, including what they gave back
@@ -51,7 +52,7 @@ struct donard_region_counts {
  * @counts: filled in
  *
  * Returns 0; -ENODEV when there is no such region; -EOPNOTSUPP without the module, or
- * with the module of an older release; -EINVAL.
+ * with the module of an older release; -EINVAL; -EMFILE, -ENFILE.
  */
 int donard_region_counts(struct donard_context *ctx, const char *region,
 			 struct donard_region_counts *counts);
@@ -68,7 +69,7 @@ int donard_region_counts(struct donard_context *ctx, const char *region,
  * NVMe passthrough is counted only if queue/iostats_passthrough is 1 (Linux 6.13 and later).
  * While queue/iostats is 0, nothing but @in_flight is counted.  Before Linux 6.4 the kernel counts
  * nothing for a namespace with several paths (native NVMe multipath); the call then adds up the
- * counts of its paths.
+ * counts of its paths, and the sums fall when a path goes away.
  */
 struct donard_drive_counts {
 	size_t size;

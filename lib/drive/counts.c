@@ -57,7 +57,8 @@ static int add_paths(struct donard_context *ctx, const char *name, struct donard
 {
 	struct paths paths = { .counts = counts };
 
-	if (!counts_nothing(ctx, name) ||
+	/* From Linux 6.4 on the head itself counts what its paths do, and keeps that while iostats is 0. */
+	if (counts->reads || counts->writes || !counts_nothing(ctx, name) ||
 	    sscanf(name, "nvme%un%u", &paths.subsystem, &paths.namespace) != 2)
 		return 0;
 	return dnd_for_each_entry(ctx, "block", add_path, &paths);

@@ -108,12 +108,35 @@ static void of_drive(void **state)
 	assert_int_equal(donard_drive_counts(fake->ctx, "nvme0n1", &counts), -ENODEV);
 }
 
+/* Linux 6.4 and later: its commands are counted in its paths as well. */
+static void of_head_that_counts(void **state)
+{
+	struct donard_drive_counts counts = { .size = sizeof(counts) };
+	struct fake *fake = *state;
+
+	fake_nvme(fake, 0, "0000:01:00.0");
+	fake_file(fake, "block/nvme0c0n1/stat", "60 0 600 0 0 0 0 0 0 0 0");
+	fake_file(fake, "block/nvme0c1n1/stat", "40 0 400 0 0 0 0 0 0 0 0");
+	fake_file(fake, "block/nvme0n1/stat", "100 0 1000 0 0 0 0 0 0 0 0");
+	for (int on = 1; on >= 0; on--) {
+		fake_file(fake, "block/nvme0n1/queue/iostats", on ? "1" : "0");
+		assert_int_equal(donard_drive_counts(fake->ctx, "nvme0n1", &counts), 0);
+		assert_int_equal(counts.reads, 100);
+		assert_int_equal(counts.read_bytes, 1000 * 512);
+	}
+	fake_file(fake, "block/nvme0n1/stat", "0 0 0 0 100 0 1000 0 0 0 0");
+	assert_int_equal(donard_drive_counts(fake->ctx, "nvme0n1", &counts), 0);
+	assert_int_equal(counts.reads, 0);
+	assert_int_equal(counts.writes, 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(of_region, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(without_descriptors, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(of_drive, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(of_head_that_counts, fake_setup, fake_teardown),
 	};
 
 	return cmocka_run_group_tests_name("counts", tests, NULL, NULL);
