@@ -30,8 +30,8 @@ struct donard_file;
  * @flags: DONARD_FILE_*
  * @file: set to the file, which donard_file_close() closes
  *
- * A drive must not be mounted when it is opened for writing, and cannot be mounted while it is
- * open; the same holds for other block devices of its namespace (with nvme_core.multipath=N
+ * A drive that is opened for writing must not be mounted, and cannot be mounted until the file is
+ * closed; the same holds for other block devices of its namespace (with nvme_core.multipath=N
  * each controller has one).  The call writes and truncates nothing.
  *
  * You can also open a file whose bytes would go through DRAM on every route: info.bounces says
@@ -45,7 +45,7 @@ struct donard_file;
  * to its name while it was opened; -EROFS; -EOPNOTSUPP when it
  * cannot be opened O_DIRECT, when its drive is not on PCIe (NVMe over Fabrics), or when it is made of other devices in a way
  * that the CPU must see the data; -EACCES, also for a device-mapper table that only root may read; -EINVAL, -EMFILE,
- * -ENOMEM.
+ * -ENFILE, -ENOMEM.
  */
 int donard_file_open(struct donard_context *ctx, const char *path, unsigned int flags,
 		     struct donard_file **file);
@@ -57,15 +57,18 @@ int donard_file_open(struct donard_context *ctx, const char *path, unsigned int 
  *	may close it after the call
  * @file: set to the file, which donard_file_close() closes
  *
- * The file is open for writing if @fd is.  A drive is then kept from being mounted while the file is open, as by
- * donard_file_open(), unless the program or another one has opened it with O_EXCL already, or this process may not open its
- * node.  Of several files of one drive the first keeps it, until that one is closed.  Meanwhile nobody can open the drive for
- * writing by its name, nor can this program.
+ * The file is open for writing if @fd is.  A drive is then kept from being mounted until the file is closed, unless the
+ * program or another one has opened it with O_EXCL already, or this process may not open its node.  Other block devices of
+ * its namespace are not kept, as they are by donard_file_open().  Of several files of one drive the first keeps it, until that
+ * one is closed.  Meanwhile donard_file_open() of that drive for writing fails with -EBUSY, in this program too; and the
+ * kernel refuses to mount the drive or to open it with O_EXCL, but not to open it without O_EXCL.
  *
  * A drive that is open for writing already may be in use as well: the call finds its mounts, the log and the realtime device of
  * a mounted XFS, the journal of a mounted ext4, swap space, and arrays and volumes that are made of it.  It does not find
  * another program that has opened it, further devices of other file systems (f2fs, ZFS), nor a mount that this
- * process does not see, as in a container.  Open such a drive with O_EXCL, which the kernel refuses then.
+ * process does not see, as in a container.  To have the kernel look, open the drive with O_EXCL before you adopt it, and
+ * keep @fd as long as the file: that open() fails while the drive is mounted anywhere, part of a file system, or open with
+ * O_EXCL.  Neither finds a program that has the drive open without O_EXCL.
  *
  * Returns as donard_file_open(); -EINVAL for a descriptor without O_DIRECT, with O_APPEND,
  * or open only for writing, since the proof of a route reads.
@@ -101,9 +104,10 @@ const char *donard_file_kind_text(enum donard_file_kind kind);
  * @size: in: sizeof(struct donard_file_info)
  * @kind: drive, partition, regular file, or a device made of others
  * @fd: its descriptor, which the file owns
- * @path: the path that it was opened by
+ * @path: the path that it was opened by; of an adopted file, the kernel's name for it
  * @disk: the disk that it is on, "nvme0n1" or "md0"
- * @size_bytes: its size when it was opened; a copy or another program may have changed it since (lseek() of @fd to its end)
+ * @size_bytes: its size when it was opened; a copy or another program may have changed it since: lseek(fd, 0, SEEK_END)
+ *	tells what it is now
  * @align_bytes: offsets and lengths must be multiples of this
  * @memory_align_bytes: addresses in memory must be multiples of this
  * @request_bytes: the longest request that becomes one command, 0 if not known; longer ones are split
