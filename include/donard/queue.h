@@ -14,12 +14,14 @@
  *
  * In each direction the first request between a file and a memory asks the kernel for the
  * route, and moves a block to prove it, as donard_copy() does: that call waits while a few
- * blocks move.  A write is proved with its own first block, which goes to the drive ahead
- * of the rest; if that block would prove nothing, random bytes take its place on the drive
- * for a moment.  A refusal leaves the file as it was, with two exceptions: past the end of a
- * file the block may stay, and if the old block cannot be put back, the text says so.  If a
- * route could only be predicted, the queue tries again after a second to prove it.  A queue
- * remembers the last 256 pairs of a file and a memory.
+ * blocks move.  So does the first write that reaches a further drive of a device that LVM or md
+ * makes.  A write is proved with its own first block, which goes to the drive ahead of the rest.
+ * If the bytes of that block are all alike, or are on the drive already, it would prove nothing:
+ * then random bytes take its place on the drive for a moment.  A refusal leaves the file as it
+ * was, with two exceptions: past the end of a file the block may stay, and if the old block
+ * cannot be put back, the text says so.  If a route could only be predicted, the queue tries
+ * again after a second to prove it, in a call that waits as the first did.  A queue remembers
+ * the last 256 pairs of a file and a memory.
  *
  * A file can become one whose bytes go through DRAM (chattr +j).  The queue asks the file
  * system after requests have ended: those that may have gone through DRAM complete as
@@ -156,10 +158,11 @@ int donard_queue_unregister(struct donard_queue *queue, struct donard_memory *me
  *
  * Returns 0; -EAGAIN when the queue is full: take completions; -EHOSTUNREACH,
  * -EBADMSG and -EOPNOTSUPP when the pair is refused as donard_copy() refuses it;
- * -EINVAL for the alignment; -ENXIO past the end of the memory or of a drive; -EROFS for a
- * dma-buf that was exported O_RDONLY; -EIO, -ENODEV and -ENOSPC when the proof fails, and -EBUSY
- * when another program or queue wrote to the drive meanwhile; -EACCES for what this user may not
- * do; -EPERM, -EMFILE, -ENOMEM; other errnos as the kernel returned them for a file.
+ * -EINVAL for a wrong length or alignment, or a handle of another context; -ENXIO past the end of
+ * the memory or of a drive; -EROFS for a dma-buf that was exported O_RDONLY; -EIO, -ENODEV and
+ * -ENOSPC when the proof fails, and -EBUSY when another program or queue wrote to the drive
+ * meanwhile; -EACCES for what this user may not do; -EPERM, -EMFILE, -ENOMEM; other errnos as the
+ * kernel returned them for a file.
  */
 int donard_queue_read(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
 		      struct donard_memory *memory, uint64_t memory_offset, uint64_t length_bytes,
@@ -176,7 +179,7 @@ int donard_queue_read(struct donard_queue *queue, struct donard_file *file, uint
  * @length_bytes: up to 1 GiB; a multiple of the file's align_bytes
  * @user: comes back with the completion
  *
- * A write past its end makes a regular file longer.  Call donard_queue_flush() after the
+ * A regular file grows if a write goes past its end.  Call donard_queue_flush() after the
  * completion to make the data durable.
  *
  * Returns as donard_queue_read(); -EROFS only when the file is not open for writing; -ENOSPC also when the write would end
@@ -212,8 +215,8 @@ int donard_queue_submit(struct donard_queue *queue);
 #define DONARD_COMPLETION_BOUNCED	(1U << 0)
 #define DONARD_COMPLETION_REGISTERED	(1U << 1)	/* it used registered memory */
 /*
- * For a write or a trim of a cache: until a flush, a power cut of the server loses it.  For a flush of a file: it may have
- * made nothing durable.
+ * A write or a trim of a cache that has this flag is lost if its server loses power before the next flush has ended.  If the
+ * flush of a file has it, that flush may have made nothing durable.
  */
 #define DONARD_COMPLETION_VOLATILE	(1U << 2)
 

@@ -38,8 +38,8 @@ class Completion:
     evidence: of the route, "predicted" or "proven"
     bounced: the bytes went through DRAM
     registered: by registered memory
-    volatile: of a cache: a power cut of its server loses what was written, until a flush;
-        of a flush: nothing is durable by it (FileInfo.not_flushed)
+    volatile: of a cache: what was written is lost if its server loses power before the next flush has ended;
+        of a flush: it may have made nothing durable (FileInfo.not_flushed)
     """
     user: Any
     result: int
@@ -97,7 +97,9 @@ class Queue(Owner):
     What is prepared by read(), write() and flush() begins with submit() or wait(). The queue keeps the object of each
     request until its completion is taken.
 
-    The first request between a file and a memory asks for their route, and moves a block to prove it.
+    In each direction the first request between a file and a memory asks for their route, and moves a block to prove it;
+    that call waits. So do the first write that reaches a further drive of a device that LVM or md makes, and, at most once
+    a second, a call that tries again to prove a route that could only be predicted.
     """
 
     def __init__(self, context: Context, depth: int, flags: int) -> None:
