@@ -28,15 +28,17 @@
  *   EFAULT      a pointer is bad
  *   EPERM       CAP_SYS_RAWIO is missing, or the kernel is locked down
  *   ENODEV      the region or PCI function does not exist, or is going away
- *   EBUSY       the range (persistent: file offset) or the region has a holder; REGION_ADD
- *               and NVME_MEMORY: the function has another driver than the kind needs, or
- *               none, or its memory is in use in a way that excludes this one (reason)
+ *   EBUSY       somebody owns the range already (in a persistent region: the range at that
+ *               file offset), or holds the region; REGION_ADD and NVME_MEMORY: the function
+ *               has another driver than the kind needs, or none, or its memory is in use in
+ *               a way that excludes this one (reason)
  *   ENOSPC      a volatile region does not have that much free memory
  *   ENXIO       the range lies outside the region or the dma-buf, or the file owns
  *               nothing there; in a region whose only memory is what files pin
  *               (gpu-nvidia): nothing is pinned there
  *   EOPNOTSUPP  this provider, page type or kernel cannot do it; REGION_ADD of gpu-nvidia:
  *               the function does not have a driver with NVIDIA's peer-to-peer interface
+ *   ENOTTY      the module is older than this call
  *   EEXIST      the memory is offered as a region already
  *   EUCLEAN     the kernel once failed to make struct pages for the memory, and did
  *               not clean up: it cannot be offered until the next boot
@@ -53,9 +55,11 @@
  *               second and its pins are about to end
  *   EHOSTUNREACH  there is no route, and the caller did not ask for page type generic
  *
- * A call that fails changes nothing, except that the file keeps memory which a failing mmap(),
- * write(), copy, export or ring's buffer, or a failing read() of a persistent region, took for
- * it, until it is closed.
+ * A call that fails changes nothing, with these exceptions.  A failing mmap(), claim (EIO,
+ * EINTR), write(), copy, export or ring's buffer, or a failing read() of a persistent region,
+ * may leave the file with memory that it took, until the file is closed.  A failing read(),
+ * write() or copy may have moved a part of the bytes.  After EINTR a removal goes on.  The EIO
+ * by which SYNC reports a reset comes once.
  *
  * If the kernel refuses a dma-buf to an importer, the importer gets EOPNOTSUPP (it is
  * not a PCI function, or needs struct pages), EHOSTUNREACH (no route), ERANGE (its
@@ -105,14 +109,16 @@ enum p2pmem_state {
 };
 
 #define P2PMEM_REGION_PERSISTENT	(1U << 0)
-#define P2PMEM_REGION_FOLIOS		(1U << 1)	/* a pin takes each 2 MiB that is mapped whole as one; not with folios of 1 GiB */
+/* 2 MiB that a mapping covers completely are pinned as one unit; not set with folios of 1 GiB */
+#define P2PMEM_REGION_FOLIOS		(1U << 1)
 
 /**
  * struct p2pmem_info - what a region is (P2PMEM_IOC_INFO, out)
  * @size: in: sizeof(struct p2pmem_info)
  * @flags: P2PMEM_REGION_*
  * @region_bytes: length of the region
- * @available_bytes: memory that no open file owns now
+ * @available_bytes: memory that files can still take; 0 for P2PMEM_KIND_GPU_NVIDIA, where files
+ *	have only what they pin, and for P2PMEM_PAGES_PMEM
  * @bus_address: the address that a device on the same PCI bus puts into a TLP
  * @granule_bytes: allocation unit; offsets and lengths are multiples of it
  * @kind: enum p2pmem_kind
@@ -127,8 +133,8 @@ enum p2pmem_state {
  * @pci_devfn: slot (0..31) times 8, plus the number of that function in the slot (0..7)
  * @bar: which BAR of that function the region lies in, 0..5
  * @reserved0: reads as zero
- * @resets: how many resets of the device were counted, with errors and suspends after
- *	which its bytes may be lost
+ * @resets: grows when a reset, an error or a suspend of the device may have lost the region's
+ *	bytes; several of them may count as one, and one as several
  * @name: of the device node, such as "p2pmem0"; NUL-terminated
  * @folio_bytes: size of the pieces that have one owner each.  A file that maps, claims or
  *	exports a part of a piece takes all of it.  It is granule_bytes, unless the region
@@ -195,7 +201,8 @@ struct p2pmem_status {
  * last owned by the same user of the initial user namespace, or if the program that
  * opened the file has CAP_SYS_RAWIO, with which it may read the BAR anyway;
  * otherwise they read as zero.  In a persistent region mmap() itself claims; there
- * file_offset must equal region_offset.  The range is given back with the last reference.
+ * file_offset must equal region_offset.  The region gets the range back once the file is
+ * closed and nobody maps, imports or pins it.
  *
  * In a region of large folios (folio_bytes) the claim takes whole folios, and
  * file_offset must equal region_offset modulo folio_bytes.
@@ -267,8 +274,8 @@ enum p2pmem_route {
  * @bridge_domain: out: PCI segment of that bridge
  * @route: out: enum p2pmem_route
  * @flags: out: P2PMEM_PROBE_*; in: must be zero
- * @distance: out: links between the two: 0 for the client's own memory, 4 below
- *	one switch
+ * @distance: out: steps between the two, up and down the tree of PCI functions: 0 for the
+ *	client's own memory, 4 below one switch
  * @reserved0: in: must be zero
  * @bus_address: out: bus address of the region's first page
  * @dma_address: out: the address that the DMA API gave the client for that page; valid
@@ -322,8 +329,8 @@ struct p2pmem_probe {
  * cannot let go makes the removal wait.  A reset of the device ends attachments for good:
  * importers let go, and attach again afterwards.  After a reset the next end of a
  * DMA_BUF_IOCTL_SYNC fails once with EIO.
- * Errors: EINVAL, EACCES, ENOSPC, EBUSY, ENXIO, ENODEV; EMFILE; EPERM for
- * P2PMEM_EXPORT_ALLOW_UNLISTED without CAP_SYS_RAWIO.
+ * Errors: EINVAL, EACCES, ENOSPC, EBUSY, ENXIO, ENODEV, EIO, EINTR, ENOMEM; EMFILE, ENFILE;
+ * EOPNOTSUPP for a pmem device; EPERM for P2PMEM_EXPORT_ALLOW_UNLISTED without CAP_SYS_RAWIO.
  */
 struct p2pmem_export_dmabuf {
 	__u32 size;
