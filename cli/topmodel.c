@@ -233,6 +233,14 @@ static void add_rates(struct json_object *row, const struct cli_field *fields, c
 	}
 }
 
+/* Files take none of a GPU's memory, of which they pin some, nor of a pmem device's: how much is in use is not known. */
+static struct json_object *owned(const struct donard_region_info *info)
+{
+	if (info->kind == DONARD_KIND_GPU_NVIDIA || info->page_type == DONARD_PAGES_PMEM)
+		return NULL;
+	return json_object_new_uint64(info->size_bytes - info->available_bytes);
+}
+
 static struct json_object *region_rows(const struct cli_top_sample *sample, const struct cli_top_sample *before, double seconds)
 {
 	struct json_object *rows = json_object_new_array();
@@ -245,7 +253,7 @@ static struct json_object *region_rows(const struct cli_top_sample *sample, cons
 		cli_add_text(row, "name", region->info->name);
 		cli_add_text(row, "state", donard_region_state_text(region->info->state));
 		cli_add_number(row, "size", region->info->size_bytes);
-		cli_add_number(row, "owned", region->info->size_bytes - region->info->available_bytes);
+		json_object_object_add(row, "owned", owned(region->info));
 		cli_add_number(row, "peak_bytes", region->counts.peak_bytes);
 		json_object_array_add(rows, row);
 	}

@@ -70,6 +70,20 @@ top_hides_one() {
 	[[ $shown == *p2pmem1*'my tool'*"is shown to root and that region's group"* ]]
 }
 
+# Nothing is available of a GPU's region, nor of a pmem device.
+top_knows_no_owner() {
+	local region=$LOGS/top/class/p2pmem/p2pmem0 shown
+	echo 0 >"$region/available"
+	cp -r "$region" "${region%0}1"
+	cp -r "$region" "${region%0}2"
+	echo gpu-nvidia >"${region%0}1/kind"
+	echo pmem >"${region%0}2/page_type"
+	shown=$("$BUILD/donard-cli" top --count 1)
+	echo "$shown"
+	grep -qE '^p2pmem0 +ready +256 MiB +256 MiB' <<<"$shown" && grep -qE '^p2pmem1 +ready +- +256 MiB' <<<"$shown" &&
+		grep -qE '^p2pmem2 +ready +- +256 MiB' <<<"$shown"
+}
+
 # top_says REGEX TIMES - the top that runs has written as many such lines: soon, or it fails.
 top_says() {
 	local i
@@ -203,6 +217,7 @@ run_top() {
 	try "cli: top, JSON" in_top_tree top_json
 	try "cli: top, no holders" in_top_tree top_without_holders
 	try "cli: top, holders of one region are hidden" in_top_tree top_hides_one
+	try "cli: top, memory that no file owns" in_top_tree top_knows_no_owner
 	try "cli: top, rates" in_top_tree top_rates
 	try "cli: top, escapes in a name" in_top_tree top_escapes
 	try "cli: region candidates, a BAR of many regions" in_top_tree candidates_name_all
