@@ -34,8 +34,8 @@ struct p2pmem_tree {
  * @common: the node where the two paths up meet; NULL if only the root complex joins
  *	them.  It can be one of the two functions, if that is or lies above the other
  * @redirect: the first node at or below @common whose ACS redirects, or NULL
- * @distance: the number of links between the two; if @common is NULL, those up to the root
- *	buses
+ * @distance: the number of steps between the two, up and down the tree; if @common is NULL,
+ *	those up to the root buses
  */
 struct p2pmem_path {
 	const void *common;
