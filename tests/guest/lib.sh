@@ -40,6 +40,8 @@ WORK=/tmp/test
 # A byte a result: each suite is a subshell.
 RESULTS=/tmp/results
 
+# shellcheck source=helpers/excerpt.sh
+. helpers/excerpt.sh
 # A program takes 15 ms to start under emulation, and each test needs these (package bash-builtins).
 for builtin in fdflags mkdir rm sleep; do
 	enable -f "/usr/lib/bash/$builtin" "$builtin" || exit
@@ -150,25 +152,11 @@ run_limited() {
 	return "$status"
 }
 
-# last_of LOG - 25 lines of it. What was expected may stand before more than that of what was seen: then its line comes first.
-last_of() {
-	awk -v most=25 '
-		{ line[NR] = $0 }
-		/^(FAILED|WRONG): / && !said { said = NR }
-		END {
-			from = NR > most ? NR - most + 1 : 1
-			if (said && said < from)
-				line[from] = line[said]
-			for (i = from; i <= NR; i++)
-				print line[i]
-		}' "$1"
-}
-
 report_failure() {
 	local name=$1 status=$2 log=$3
 	result "not ok - $SUITE: $name"
 	printf '#   exit status %s; its last output:\n' "$status"
-	last_of "$log" | cut -c1-400 | sed 's/^/#   | /'
+	last_of 25 <"$log" | cut -c1-400 | sed 's/^/#   | /'
 	! grep -qE "$NOT_OF_SPEED" "$log" || printf '#   not of speed\n'
 	printf '#   last kernel messages:\n'
 	dmesg | tail -n 12 | cut -c1-240 | sed 's/^/#   | /'

@@ -97,17 +97,7 @@ count_failure() {
 # of its own, what was seen last, the log, and the command.
 note_failure() {
 	printf '# not ok - %s\n' "$1"
-	awk -v most=10 '
-		!/^#   [|] / || /^#   [|] \[ *[0-9.]*\]/ { next }
-		{ line[++count] = $0 }
-		/^#   [|] (FAILED|WRONG): / && !said { said = count }
-		END {
-			from = count > most ? count - most + 1 : 1
-			if (said && said < from)
-				line[from] = line[said]
-			for (i = from; i <= count; i++)
-				print line[i]
-		}' "$2"
+	grep '^#   | ' "$2" | grep -v '^#   | \[ *[0-9.]*\]' | last_of 10
 	grep -E '^#   (log|again): ' "$2" | tail -n 2
 }
 

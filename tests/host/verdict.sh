@@ -534,7 +534,7 @@ the_budget_is_told() {
 # shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
 told_at_the_end() (
 	SUITE=perm NOT_OF_SPEED='^WRONG: '
-	eval "$(sed -n '/^last_of() {/,/^}/p; /^report_failure() {/,/^}/p; /^fail() {/,/^# same_bytes /p' tests/guest/lib.sh)"
+	eval "$(sed -n '/^report_failure() {/,/^}/p; /^fail() {/,/^# same_bytes /p' tests/guest/lib.sh)"
 	result() { printf '%s\n' "$1"; }
 	dmesg() { printf '[    1.%d] a message\n' {1..20}; }
 	("$@") >"$LOGS/said"
