@@ -129,8 +129,11 @@ static int run(const struct bench_piece *piece, bool registers)
 	double start;
 	int rc = donard_open(&load.ctx, NULL);
 
-	if (rc)
-		return rc;
+	if (rc) {
+		errno = -rc;
+		bench_complain("donard_open()");
+		return EXIT_FAILED;
+	}
 	rc = set_up(&load, registers);
 	if (!rc)
 		rc = donard_queue_info(load.queue, &info);
@@ -150,7 +153,7 @@ static int run(const struct bench_piece *piece, bool registers)
 	donard_memory_free(load.memory);
 	bench_gpu_free(&load.gpu);
 	donard_close(load.ctx);
-	return rc;
+	return rc ? EXIT_FAILED : EXIT_DONE;
 }
 
 int bench_queue(const void *piece)

@@ -218,6 +218,8 @@ without_uring() {
 	equal "methods by Linux AIO" '["donard","queue"]' "$(jq -c "$filter" <<<"$RESULT")"
 	equal "the others" '["dd"]' "$(jq -c '[.samples[] | select(.aio | not) | .method] | unique' <<<"$RESULT")"
 	matches "what is said" 'queue: the kernel refuses io_uring' "$(cat "$WORK/err")"
+	exits 1 'queue: failed with status 1; what it said is above' \
+		forbid EPERM all donard-cli bench copy "$LAB_ALPHA" p2pmem0 "${few[@]/donard,queue,queue-registered,dd/queue}"
 	bench copy "$LAB_ALPHA" p2pmem0 "${few[@]}"
 	equal "methods by Linux AIO, where io_uring is allowed" '[]' "$(jq -c "$filter" "$WORK/json")"
 }
