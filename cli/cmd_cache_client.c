@@ -22,8 +22,6 @@
 #define DEFAULT_TIMEOUT_MS	10000
 #define TICK_NS			100000000
 #define PATIENCE_SECONDS	1.5
-#define BUSY_NAP_US		50000
-#define BUSY_NAP_MOST_US	800000
 
 /* One invocation, connected.  A place holds a request: number N is in place N % depth. */
 struct client {
@@ -82,21 +80,6 @@ static int take_options(struct client *client)
 
 /* ---- the connection ---- */
 
-/* Until the drive has what clients that left have put into the log, or another client leaves. */
-static int connect_patiently(struct client *client)
-{
-	double until = cli_now_seconds() + client->options.timeout_ms / 1000.0;
-	useconds_t nap = BUSY_NAP_US;
-	int rc;
-
-	while ((rc = donard_cache_connect(client->queue, &client->options, &client->cache)) == -EBUSY &&
-	       cli_now_seconds() < until) {
-		usleep(nap);
-		nap = nap < BUSY_NAP_MOST_US ? 2 * nap : nap;
-	}
-	return rc;
-}
-
 static int connect_to(struct client *client)
 {
 	int rc = donard_queue_open(client->cli->ctx, NULL, &client->queue);
@@ -105,7 +88,7 @@ static int connect_to(struct client *client)
 	client->info.size = sizeof(client->info);
 	client->lasting = true;
 	if (!rc)
-		rc = connect_patiently(client);
+		rc = donard_cache_connect(client->queue, &client->options, &client->cache);
 	if (!rc)
 		rc = donard_cache_info(client->cache, &client->info);
 	client->started = client->heard = cli_now_seconds();

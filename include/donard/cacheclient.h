@@ -54,7 +54,8 @@ struct donard_cache;
  * @port: default DONARD_CACHE_PORT
  * @reserved: zero
  * @depth: how many requests the connection holds at most, up to 1024; default 64
- * @timeout_ms: how long the server may be silent; default DONARD_RDMA_TIMEOUT_MS
+ * @timeout_ms: how long the server may be silent, and how long donard_cache_connect() waits until it has room for another
+ *	client; default DONARD_RDMA_TIMEOUT_MS
  * @flags: zero
  */
 struct donard_cache_options {
@@ -73,17 +74,17 @@ struct donard_cache_options {
  * @options: where to connect, and how
  * @cache: set to the connection, which donard_cache_close() ends
  *
- * The call waits for the server's answer.  Meanwhile it does what the queue's other caches need, except
- * while a name server is asked: an address in figures needs none.
+ * The call waits for the server's answer.  While every window has a client, or the log still has bytes of clients that left,
+ * which are on their way to the drive, it asks again until options.timeout_ms is over.  Meanwhile it does what the queue's
+ * other caches need, except while a name server is asked: an address in figures needs none.
  *
- * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own
- * machine; -EBUSY when it has as many clients as it can, or its log still has bytes of clients that left, which are on their way
- * to the drive: try again; -ETIMEDOUT without an answer, also of a name server;
- * -EPROTO for a server of another version or kind; -EOPNOTSUPP when no RDMA device reaches the
- * address, -ENETDOWN when the device's port is not active; -ECONNRESET when the server or the
- * link to it went away meanwhile; -ESHUTDOWN when the server is about to end; -EACCES, -EPERM when this user may not use the
- * RDMA device; -EPERM also in a thread that is not the queue's; -EINVAL, -E2BIG, -EMFILE, -EAGAIN, -ENOMEM; others when the
- * RDMA device of this side refuses what the connection needs.
+ * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own machine, or cannot take this client
+ * (no memory, a limit of its RDMA device; its own event says what); -EBUSY when it has had no room for another client for
+ * options.timeout_ms; -ETIMEDOUT without an answer, also of a name server; -EPROTO for a server of another version or kind;
+ * -EOPNOTSUPP when no RDMA device reaches the address, -ENETDOWN when the device's port is not active; -ECONNRESET when the
+ * server or the link to it went away meanwhile; -ESHUTDOWN when the server is about to end; -EACCES, -EPERM when this user may
+ * not use the RDMA device; -EPERM also in a thread that is not the queue's; -EINVAL, -E2BIG, -EMFILE, -EAGAIN, -ENOMEM; others
+ * when the RDMA device of this side refuses what the connection needs.
  */
 int donard_cache_connect(struct donard_queue *queue, const struct donard_cache_options *options,
 			 struct donard_cache **cache);

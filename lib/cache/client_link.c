@@ -16,6 +16,8 @@
 #define TICKS_PER_SILENCE 4
 #define BYE_MS		2000
 #define WAIT_MS		50
+#define NAP_FIRST_MS	50	/* between two calls on a server that has no window free */
+#define NAP_MOST_MS	800
 #define MS_NS		1000000ULL
 
 /* ---- handshake ---- */
@@ -131,6 +133,29 @@ static int reach_and_hear(struct donard_cache *cache)
 	}
 }
 
+/* The queue's other caches are kept alive meanwhile. */
+static void nap(struct donard_cache *cache, uint64_t until_ns)
+{
+	while (dnd_now_ns() < until_ns) {
+		keep_others(cache);
+		usleep(WAIT_MS * 1000);
+	}
+}
+
+/* Until the drive has what clients that left have put into the log, or another client leaves. */
+static int reach_patiently(struct donard_cache *cache)
+{
+	uint64_t until = dnd_now_ns() + cache->options.timeout_ms * MS_NS, nap_ms = NAP_FIRST_MS;
+	int rc;
+
+	while ((rc = reach_and_hear(cache)) == -EBUSY && dnd_now_ns() < until) {
+		dnd_cclient_disconnect(cache);
+		nap(cache, dnd_min(until, dnd_now_ns() + nap_ms * MS_NS));
+		nap_ms = dnd_min(2 * nap_ms, NAP_MOST_MS);
+	}
+	return rc;
+}
+
 /* ---- what makes the queue's descriptor readable ---- */
 
 static uint64_t tick_ns(const struct donard_cache *cache)
@@ -183,7 +208,7 @@ static int open_read_back(struct donard_cache *cache)
 
 int dnd_cclient_connect(struct donard_cache *cache)
 {
-	int rc = reach_and_hear(cache);
+	int rc = reach_patiently(cache);
 
 	if (!rc)
 		rc = open_read_back(cache);

@@ -262,7 +262,7 @@ class Queue(Owner):
         address: of the server
         port: 0 is its default
         depth: requests of this cache that are held at most, beside those of the queue
-        timeout_ms: how long the server may be silent; 0 is 10 s
+        timeout_ms: how long the server may be silent, and may have no room for another client; 0 is 10 s
         """
         return Cache(self, address, port, depth, timeout_ms)
 

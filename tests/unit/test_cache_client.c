@@ -30,6 +30,7 @@ static struct {
 	struct ibv_send_wr sent[8];
 	unsigned int count, registered;
 	int region_ends;	/* whoever closes it calls the region back */
+	unsigned int full;	/* so often the server has no window free */
 	unsigned int polls_until_sent;	/* 0: nothing that was sent completes */
 	bool taken_from_device;	/* memory was unregistered that the device may still write to */
 } scene;
@@ -106,11 +107,15 @@ int __wrap_dnd_reach_take_events(struct dnd_reach *reach)
 	return 0;
 }
 
-/* A server that does not answer: only the time limit ends this. */
+/* A server without a free window, then one that does not answer: only the time limit ends this. */
 int __wrap_dnd_reach_find(struct dnd_reach *reach, const char *address, uint16_t port);
 int __wrap_dnd_reach_find(struct dnd_reach *reach, const char *address, uint16_t port)
 {
 	(void)address, (void)port;
+	if (scene.full) {
+		scene.full--;
+		return dnd_fail(reach->ctx, DND_E_BUSY, "every window has a client");
+	}
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(reach->ops->give_up(reach->user), 0);
 	return dnd_fail(reach->ctx, DND_E_PEER_SILENT, "no answer");
@@ -480,6 +485,39 @@ static void others_are_kept_alive_meanwhile(void **state)
 	donard_queue_close(queue);
 }
 
+/* @full: so often the server has no window free. */
+static int connect_to_full_server(unsigned int full, uint32_t timeout_ms)
+{
+	const struct donard_cache_options options = {
+		.size = sizeof(options), .address = "192.0.2.7", .timeout_ms = timeout_ms,
+	};
+	struct donard_cache *cache = NULL;
+	struct donard_queue *queue;
+	int rc;
+
+	scene.full = full;
+	assert_int_equal(donard_queue_open(scene.cache.ctx, NULL, &queue), 0);
+	rc = donard_cache_connect(queue, &options, &cache);
+	assert_null(cache);
+	donard_queue_close(queue);
+	return rc;
+}
+
+static void full_server_is_asked_again(void **state)
+{
+	(void)state;
+	assert_int_equal(connect_to_full_server(2, 60000), -ETIMEDOUT);
+	assert_int_equal(scene.full, 0);
+}
+
+static void server_that_stays_full_refuses(void **state)
+{
+	(void)state;
+	assert_int_equal(connect_to_full_server(UINT32_MAX, 120), -EBUSY);
+	assert_says(donard_error(scene.cache.ctx), "every window has a client");
+	assert_true(scene.full < UINT32_MAX - 1);
+}
+
 #define TEST(name)	cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -489,6 +527,7 @@ int main(void)
 		TEST(waiting_request_ends_with_its_region), TEST(region_stays_while_parts_are_in_flight),
 		TEST(others_are_kept_alive_meanwhile), TEST(close_waits_for_the_device),
 		TEST(forget_waits_for_the_acknowledgement), TEST(forget_of_a_connection_that_ends),
+		TEST(full_server_is_asked_again), TEST(server_that_stays_full_refuses),
 		TEST(full_log_and_slow_link), TEST(region_stays_until_the_acknowledgement), TEST(memory_makes_way_after_the_acknowledgement),
 	};
 
