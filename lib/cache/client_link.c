@@ -38,9 +38,12 @@ static int refused(struct donard_cache *cache, enum dnd_wire_status status)
 				"Start it with options.listen and this address.", peer);
 	case DND_WIRE_STOPPED:
 		return dnd_fail(cache->ctx, DND_E_WITHDRAWN, "%s: the server is about to end.", peer);
+	case DND_WIRE_NO_MEMORY:
+		return dnd_fail(cache->ctx, DND_E_REFUSED, "%s: the server has no memory for another client, or may lock no "
+				"more of it. Whoever runs the server was told why.", peer);
 	default:
-		return dnd_fail(cache->ctx, DND_E_REFUSED, "%s: the server could not register its memory for this client. "
-				"Whoever runs the server was told why.", peer);
+		return dnd_fail(cache->ctx, DND_E_REFUSED, "%s: the server could not set up this client: its RDMA device has no room for "
+				"a connection of this depth, or no route to the NVRAM. Whoever runs the server was told why.", peer);
 	}
 }
 

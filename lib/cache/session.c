@@ -154,6 +154,7 @@ void dnd_cache_admit(struct dnd_cache_server *server, struct rdma_cm_id *id, uin
 {
 	struct dnd_cache_session *session;
 	size_t window = dnd_cache_free_window(server);
+	int rc;
 
 	if (window == SIZE_MAX) {
 		dnd_cache_refuse(server, id, "every window has a client, or records of one that left", DND_WIRE_BUSY);
@@ -161,7 +162,7 @@ void dnd_cache_admit(struct dnd_cache_server *server, struct rdma_cm_id *id, uin
 	}
 	session = calloc(1, sizeof(*session));
 	if (!session) {
-		dnd_cache_refuse(server, id, "no memory", DND_WIRE_CANNOT_OFFER);
+		dnd_cache_refuse(server, id, "no memory", DND_WIRE_NO_MEMORY);
 		return;
 	}
 	session->server = server;
@@ -171,10 +172,12 @@ void dnd_cache_admit(struct dnd_cache_server *server, struct rdma_cm_id *id, uin
 	session->depth = (uint32_t)dnd_min(depth ? depth : DEFAULT_DEPTH, DND_WIRE_DEPTH_MAX);
 	dnd_address_text(rdma_get_peer_addr(id), session->peer);
 	dnd_cache_window_reset(&server->log, session->window);
-	if (begin(session, reads)) {
+	rc = begin(session, reads);
+	if (rc) {
 		tear_down(session);
 		free(session);
-		dnd_cache_refuse(server, id, donard_error(server->ctx), DND_WIRE_CANNOT_OFFER);
+		dnd_cache_refuse(server, id, donard_error(server->ctx),
+				 rc == -ENOMEM ? DND_WIRE_NO_MEMORY : DND_WIRE_CANNOT_OFFER);
 		return;
 	}
 	server->sessions[window] = session;

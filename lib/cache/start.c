@@ -229,7 +229,8 @@ static int check_drive(struct dnd_cache_server *server, const char *drive_id)
 	if (super->drive_bytes != dnd_round_down(drive->size_bytes, super->block_bytes) ||
 	    super->block_bytes % drive->align_bytes)
 		return dnd_fail(server->ctx, DND_E_OTHER_DRIVE, "%s: it has %llu bytes in blocks of %u now, and had %llu in blocks of %u "
-				"when the log was made. Bring back that size; or drain the log there, and format it anew.",
+				"when the log was made. Bring back that size, let the log drain, and then change it and format it anew "
+				"(FORMAT).",
 				drive->path, (unsigned long long)drive->size_bytes, drive->align_bytes,
 				(unsigned long long)super->drive_bytes, super->block_bytes);
 	return 0;

@@ -56,7 +56,7 @@ enum dnd_wire_status {
 	DND_WIRE_BAD_VERSION,	/* the peer has another version of the protocol */
 	DND_WIRE_BUSY,		/* every window has a client, or bytes of one that left */
 	DND_WIRE_LOCAL_ONLY,	/* the client is on another machine */
-	DND_WIRE_CANNOT_OFFER,	/* the memory could not be registered for this client */
+	DND_WIRE_CANNOT_OFFER,	/* no connection could be set up, or no memory registered, for this client */
 	DND_WIRE_STOPPED,	/* the server was told to end */
 	DND_WIRE_REGION_GONE,	/* the NVRAM was taken away */
 	DND_WIRE_NVRAM_FAILED,

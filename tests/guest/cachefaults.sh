@@ -201,6 +201,12 @@ drive_changed_its_size() {
 	BACKING=/mnt/fs/copy refuses 1 other-drive
 	serve --no-cleaner --high 90
 	says 'equal 65536' read 0 65536 1
+	drain
+	truncate -s 48M /mnt/fs/backing
+	refuses 1 other-drive
+	matches "message" 'let the log drain, and then change it and format it anew' "$(cat "$WORK/refused")"
+	serve --format
+	says 'equal 65536' read 0 65536 1
 }
 
 # --- devices that go ---
@@ -469,6 +475,31 @@ dies_there() {
 	kill_server
 }
 
+# barriers_before_acknowledgement COUNT - how many the NVRAM has seen of a server that gets one write after the other, where
+# it is about to answer the COUNT-th; in BARRIERS.
+barriers_before_acknowledgement() {
+	serve_until dnd_cache_answer "$1"
+	until_listening
+	watch_dma
+	in_background write 0 65536 1 4096 1
+	dies_there
+	seen_dma
+	client_ends 'peer-lost|peer-silent'
+	BARRIERS=$(barriers_seen)
+}
+
+# A server that answers first has seen one less.
+barrier_comes_first() {
+	local count
+	SERVE_WITH=()
+	fresh --no-cleaner --high 90
+	kill_server
+	for count in 1 9; do
+		barriers_before_acknowledgement "$count"
+		equal "barriers before acknowledgement $count" "$count" "$BARRIERS"
+	done
+}
+
 # A recovery that does not come to its end, again and again.
 killed_in_recovery() {
 	local at
@@ -499,6 +530,7 @@ no_memory_for_a_while() {
 	keeps_writing
 	: >"$WORK/nothing-left"
 	says 'refused' write $((2 * MIB)) 4096 1
+	matches "the client's message" 'has no memory for another client' "$(cat "$WORK/client.err")"
 	said refused 'no memory'
 	keeps_writing
 	kill -TERM "$SERVER"
@@ -725,6 +757,7 @@ t "client: killed in its write" client_dies_in_its_write
 t "log: damaged" log_is_damaged
 t "log: older" log_is_older
 t "log: truncated" log_is_truncated
+t "log: a barrier before each acknowledgement" barrier_comes_first
 t "log: killed in its recovery" killed_in_recovery
 t "memory: none for a while" no_memory_for_a_while
 t "memory: each allocation fails" each_allocation_fails
