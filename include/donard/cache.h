@@ -208,7 +208,7 @@ struct donard_cache_latency {
  * @ignored_trims: trims that the drive cannot do, or that failed
  * @drive_errors: failed requests to the drive; writes and flushes were tried again, and the clients were told of reads
  * @mismatches: writes whose bytes did not match their checksum
- * @write_latency: of writes
+ * @write_latency: of all writes since the server began
  * @aio: 1 when the server's requests to the drive use Linux AIO, because the kernel refuses io_uring to it, else 0
  * @drive_error: why the drive cannot be written, while it fails and is tried again; else ""
  */
