@@ -268,8 +268,9 @@ enum p2pmem_route {
  * @pci_domain: in: PCI segment of the client
  * @pci_bus: in: its bus number
  * @pci_devfn: in: its slot (0..31) times 8, plus its function number (0..7)
- * @bridge_bus: out: bus number of the bridge that decides: the common switch port, or the
- *	bridge at which the path fails; this and the next two are 0 if none does
+ * @bridge_bus: out: bus number of the bridge that decides: the port at which ACS redirects
+ *	requests, else the common switch port, else the client's root port; this and the next
+ *	two are 0 where there is none, as for the client's own memory and on a root bus
  * @bridge_devfn: out: slot and function of that bridge, as in @pci_devfn
  * @bridge_domain: out: PCI segment of that bridge
  * @route: out: enum p2pmem_route
