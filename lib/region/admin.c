@@ -236,9 +236,11 @@ static int refused(struct donard_context *ctx, const char *name, const char *set
 	char mode[64];
 
 	if (error_number == EPERM && !dnd_sysfs_read(ctx, mode, sizeof(mode), "kernel/security/lockdown") &&
-	    !strstr(mode, "[none]"))
-		return dnd_fail(ctx, DND_E_PERMISSION, "%s: the %s cannot be set: the kernel is locked down (PCI access). "
-				"Boot without lockdown, or disable Secure Boot.", name, setting);
+	    !strstr(mode, "[none]")) {
+		dnd_fail(ctx, DND_E_PERMISSION, "%s: the %s cannot be set: the kernel is locked down (PCI access). "
+			 "Boot without lockdown, or disable Secure Boot.", name, setting);
+		return -EPERM;
+	}
 	return dnd_fail_sysfs_write(ctx, error_number, "%s: the %s cannot be set", name, setting);
 }
 

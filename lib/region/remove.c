@@ -141,7 +141,12 @@ static int removal_result(struct donard_context *ctx, const char *name,
 	case ENODEV:
 		return dnd_region_missing(ctx, name);
 	}
-	return dnd_fail_errno(ctx, removal->error_number, "%s: cannot be removed", name);
+	if (!reason[0])
+		return dnd_fail_errno(ctx, removal->error_number, "%s: cannot be removed", name);
+	dnd_fail_errno(ctx, removal->error_number, "%s", name);		/* sets the code; the text is replaced */
+	snprintf(ctx->failure.text, sizeof(ctx->failure.text), "%s: cannot be removed: %.*s.", name,
+		 (int)sizeof(removal->remove.reason) - 1, reason);
+	return -removal->error_number;
 }
 
 static bool other_region_on(struct donard_context *ctx, const char *bdf)

@@ -37,6 +37,7 @@ locked_down() {
 		donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF"
 	exits 1 'page type cannot be set: the kernel is locked down .PCI access.' \
 		donard-cli region set p2pmem0 --page-type generic
+	exits 1 'p2pmem0: cannot be removed: the kernel is locked down .PCI access.' donard-cli region remove p2pmem0
 	exits 1 'not permitted' bash -c 'echo 1 >/sys/class/p2pmem/p2pmem0/pinned_importers'
 	exits 0 'pinned_importers cannot be set: the kernel is locked down' dmesg
 }
