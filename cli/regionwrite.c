@@ -80,8 +80,11 @@ static bool has_all_of_pool(const struct machine *machine, const struct donard_r
 static void describe_range(const struct machine *machine, const struct donard_candidate_info *candidate,
 			   const struct donard_region_info *region, struct region_section *section)
 {
+	uint64_t end = region_offset(candidate, region) + region->size_bytes, all = candidate->size_bytes;
+
 	section->offset_bytes = region_offset(candidate, region);
-	if (section->offset_bytes + region->size_bytes != candidate->size_bytes)
+	/* A region ends with a whole unit, its memory perhaps not.  Those of a pool have any size. */
+	if (region_is_pooled(region) ? end != all : end < regionkeys_whole(all))
 		section->length_bytes = region_length(region);
 	if (region_is_pooled(region) && has_all_of_pool(machine, region, candidate))
 		section->length_bytes = 0;

@@ -228,6 +228,32 @@ static void left_open(void **state)
 	machine_forget(&machine);
 }
 
+/* Where the memory ends within a unit, the region that takes all of it is a little shorter. */
+static void all_but_part_of_a_unit(void **state)
+{
+	struct fake *fake = *state;
+	const struct donard_region_info *region;
+	struct donard_candidate_info candidate;
+	struct region_section now;
+	struct machine machine;
+	char why[REGIONWRITE_WHY_BYTES];
+
+	invent(fake);
+	fake_region(fake, "p2pmem0", "pci-bar", "0000:06:00.1");
+	fake_file(fake, "class/p2pmem/p2pmem0/bar", "0");
+	fake_file(fake, "class/p2pmem/p2pmem0/size", "67108864");
+	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
+	region = donard_region_get(machine.regions, 0);
+	candidate = *machine_candidate_of(&machine, region);
+	candidate.size_bytes = (64 << 20) + 4096;
+	assert_true(regionwrite_describe(&machine, &candidate, region, &now, why));
+	assert_int_equal(now.length_bytes, 0);
+	candidate.size_bytes = 66 << 20;
+	assert_true(regionwrite_describe(&machine, &candidate, region, &now, why));
+	assert_int_equal(now.length_bytes, 64 << 20);
+	machine_forget(&machine);
+}
+
 /* Two drives of one number, as clones in a virtual machine have: the path tells them apart, and the number gives to nobody. */
 static void twins(void **state)
 {
@@ -394,6 +420,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(described, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(nameless, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(left_open, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(all_but_part_of_a_unit, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(twins, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(each_has_one, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(leaving, fake_setup, fake_teardown),
