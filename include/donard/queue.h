@@ -196,8 +196,8 @@ int donard_queue_write(struct donard_queue *queue, struct donard_file *file, uin
  * @user: comes back with the completion
  *
  * The flush covers every write whose completion was taken before this call, and perhaps
- * others.  If a flush may not reach the drive (info.not_flushed of the file), it succeeds all
- * the same, and its completion has DONARD_COMPLETION_VOLATILE.
+ * others.  If a flush may not reach the drive, as far as it was known when the file was opened
+ * (info.not_flushed), it succeeds all the same, and its completion has DONARD_COMPLETION_VOLATILE.
  *
  * Returns 0; -EAGAIN, -EROFS, -EPERM; -EINVAL for a file of another context; -ENOMEM.
  */
