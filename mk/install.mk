@@ -52,7 +52,7 @@ install: $(BUILD)/man3.ok userspace $(SERVICE_FILES)
 	$(call put,644,$(EXAMPLEDIR),docs/examples/*)
 	install -d "$(DESTDIR)$(COMPDIR)"
 	install -m 644 cli/completion.bash "$(DESTDIR)$(COMPDIR)/donard-cli"
-	ln -sf donard-cli "$(DESTDIR)$(COMPDIR)/donard-bench"
+	install -m 644 cli/completion.bash "$(DESTDIR)$(COMPDIR)/donard-bench"
 	$(call put,644,$(UNITDIR),$(filter %.service,$(SERVICE_FILES)))
 	$(call put,644,$(RULESDIR),$(filter %.rules,$(SERVICE_FILES)))
 	$(if $(DESTDIR),,-ldconfig)
