@@ -455,6 +455,8 @@ static void test_denied_mount(void **state)
 
 	needs_supported_file_system(scene->path);
 	dnd_mounts_each(take_longer, &place);
+	if (!place.best[0])
+		skip();		/* a chroot whose root is no mount: the library refuses all files there (denied.c) */
 	snprintf(text, sizeof(text), "{ \"denylist\": { \"mounts\": [ \"/proc\", \"%s/.//\" ] } }", place.best);
 	write_text(scene->json, text);
 	scene->fd = open(scene->path, O_RDWR | O_DIRECT);

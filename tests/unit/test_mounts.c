@@ -86,16 +86,17 @@ static void swap_spaces(void **state)
 	assert_string_equal(dnd_swap_parse(file), "/mnt/my disk/swap");
 }
 
-static int find_root(void *user, const struct dnd_mount *mount)
+/* What lists the mounts lies there.  The root of a chroot may be no mount. */
+static int find_proc(void *user, const struct dnd_mount *mount)
 {
 	(void)user;
-	return !strcmp(mount->place, "/");
+	return !strcmp(mount->place, "/proc");
 }
 
 static void of_this_process(void **state)
 {
 	(void)state;
-	assert_int_equal(dnd_mounts_each(find_root, NULL), 1);
+	assert_int_equal(dnd_mounts_each(find_proc, NULL), 1);
 }
 
 int main(void)
