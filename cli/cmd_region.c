@@ -194,7 +194,8 @@ static const struct cli_option add_options[] = {
 	{ "bar", "N", "which BAR; pci-bar needs it, gpu-nvidia takes the largest without, no other kind takes it" },
 	{ "offset", "SIZE", "start within the BAR; a multiple of 2 MiB" },
 	{ "length", "SIZE", "default: to the end of the BAR" },
-	{ "page-type", "TYPE", "generic, p2pdma or pmem (a pmem device); the default is generic if every drive and NIC has a route" },
+	{ "page-type", "TYPE", "generic, p2pdma or pmem; the default is generic if every drive and NIC has a route, "
+	  "but p2pdma if the driver made such pages" },
 	{ "memtype", "TYPE", "uc, wc or wb; the default depends on the kind" },
 	{ "folio", "SIZE", "memory is taken in pieces of 4K, 2M or 1G; default 4K" },
 	{ "json", NULL, "print JSON" },

@@ -457,8 +457,9 @@ int donard_region_find(struct donard_context *ctx, const char *name, struct dona
  * @kind: which kind of that function's memory
  * @bar: for DONARD_KIND_PCI_BAR, and for DONARD_KIND_GPU_NVIDIA if it is not the largest
  *	prefetchable one; else 0
- * @page_type: 0 means generic if each NVMe and RDMA function of the machine has a route,
- *	else p2pdma where that is available; pmem makes persistent memory a pmem device
+ * @page_type: 0 means p2pdma where the function's own driver has such pages for the memory (a CMB that the nvme driver
+ *	publishes, a GPU with static BAR1): no other type can be had there.  Elsewhere 0 means generic if each NVMe and RDMA
+ *	function of the machine has a route, else p2pdma where that is available.  pmem makes persistent memory a pmem device
  * @memtype: 0 means the default of the kind
  * @offset_bytes, @length_bytes: part of the BAR; length 0 is all of it
  * @note: NULL, or a buffer of DONARD_REASON_BYTES for a sentence that says which functions
