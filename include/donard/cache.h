@@ -83,13 +83,13 @@ typedef void (*donard_cache_event_fn)(void *user, const struct donard_cache_even
  * @listen: address to listen at; NULL: loopback only
  * @status_path: path of the socket that donard_cache_status() connects to; NULL:
  *	/run/donard/cache-NVRAM; not below /dev
- * @discard: with FORMAT: the identity of the log that may be thrown away, with the records in it
+ * @discard: only with FORMAT: the identity of the log that may be thrown away, with the records in it
  * @flags: DONARD_CACHE_*
- * @clients: with FORMAT: how many clients can connect at once; each gets a part of the
+ * @clients: only with FORMAT: how many clients can connect at once; each gets a part of the
  *	NVRAM; default 8.  When the last free part is taken, what clients that left have in theirs goes to the drive, also
  *	with NO_CLEANER
- * @high_percent: when the log is fuller than this, records go to the drive; default 60
- * @low_percent: they go until the log is only this full; default half of @high_percent
+ * @high_percent: when the log is fuller than this, records go to the drive; at most 100; default 60
+ * @low_percent: they go until the log is only this full; below @high_percent; default half of that
  * @idle_ms: when nobody has written for this long, records go to the drive; default 500
  * @timeout_ms: how long a client may be silent, or delay the others by its reads, 100 to 3600000; default
  *	DONARD_RDMA_TIMEOUT_MS.  Between connecting and its first message it may be silent for at least

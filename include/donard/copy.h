@@ -155,11 +155,12 @@ const char *donard_bounce_evidence_text(enum donard_bounce_evidence evidence);
  * @size: sizeof(struct donard_copy_options)
  * @length_bytes: default: up to the end of the source
  * @src_offset_bytes, @dst_offset_bytes: where to start in the source and in the destination
- * @block_bytes: size of one request, default 1 MiB.  A request that is longer than a
- *	command of the drive becomes several commands
- * @queue_depth: how many requests of @block_bytes are in flight, default 16
+ * @block_bytes: size of one request, at most 1 GiB, a multiple of 512 and of the block of each end's drive or file system;
+ *	default 1 MiB.  A request that is longer than a command of the drive becomes several commands
+ * @queue_depth: how many requests of @block_bytes are in flight, at most 4096; default 16
  * @flags: DONARD_COPY_*
- * @via: the region in which a copy from drive to drive stages its data; NULL: the best one
+ * @via: the region in which a copy from drive to drive stages its data; NULL: the best one.  Only for such a copy, and not
+ *	with FORCE_BOUNCE
  * @progress_fn: may be NULL
  * @progress_user: handed to @progress_fn
  * @begin_fn, @end_fn: called right before and right after the @seconds of the result, for instance by a meter

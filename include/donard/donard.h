@@ -267,7 +267,7 @@ enum donard_memtype {
 enum donard_region_state {
 	DONARD_STATE_UNKNOWN,
 	DONARD_STATE_READY,
-	DONARD_STATE_DRAINING,		/* being removed */
+	DONARD_STATE_DRAINING,		/* being removed; or without pages: see donard_region_set_page_type() */
 	DONARD_STATE_QUARANTINED,	/* gone, but a device may still write there */
 	DONARD_STATE_GONE,		/* ended: donard_memory_state() reports it, a list never does */
 };
@@ -446,7 +446,7 @@ void donard_region_list_free(struct donard_region_list *list);
  * The record has all parts, as one of donard_region_list() has.
  *
  * Returns 0; -ENODEV when there is no such region; -EINVAL when @name cannot name a region;
- * -EOPNOTSUPP without the module.
+ * -EOPNOTSUPP without the module; -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_region_find(struct donard_context *ctx, const char *name, struct donard_region_list **list);
 
@@ -490,12 +490,14 @@ struct donard_region_add {
  * For DONARD_KIND_PCI_BAR the call first binds the function to the driver p2pmem, and
  * undoes that if the kernel refuses the region; the function's driver_override in sysfs is then what it was.
  *
- * Returns N; -EBUSY when another driver owns the function, or somebody still holds the memory from before its device
- * vanished; -EACCES unless the caller is root;
- * -EEXIST when that memory is a region already; -EPERM while the kernel is locked down;
- * -EUCLEAN when the kernel can offer that memory only after the next boot;
- * -EHOSTUNREACH when no page type was named and none is safe; -EOPNOTSUPP without the module, and when the kernel or the
- * device cannot do it; -EINVAL, -E2BIG when @what describes no memory.
+ * Returns N; -ENODEV when there is no such function, when it does not answer, or when the module's control device has no node;
+ * -ENXIO when the range goes past the end of the memory; -EINVAL, -E2BIG when @what describes no memory;
+ * -EBUSY when another driver owns the function, or somebody still holds the memory from before its device vanished;
+ * -EEXIST when that memory is a region already; -ENOSPC when less of a CMB is free than was asked for;
+ * -EACCES unless the caller is root; -EPERM while the kernel is locked down; -EROFS for DONARD_KIND_PCI_BAR
+ * where sysfs is read-only; -EHOSTUNREACH when no page type was named and none is safe; -EOPNOTSUPP without the module, and
+ * when the kernel or the device cannot do it; -EUCLEAN when the kernel can offer that memory only after the next boot;
+ * -EIO when the device or a driver of the kernel failed; -EINTR after a signal; -ENOMEM, -EMFILE, -ENFILE.
  */
 int donard_region_add(struct donard_context *ctx, const struct donard_region_add *what);
 
@@ -518,7 +520,10 @@ typedef void (*donard_wait_fn)(void *user, const char *text);
  * Returns 0; -EBUSY with DONARD_REMOVE_IF_IDLE when the region is in use or being removed
  * already, for a pmem device whose disk is in use, and when the device is gone and the region
  * stays in quarantine until its last holder lets go; -EINTR after a signal (the removal then
- * goes on by itself); -ENODEV; -EOPNOTSUPP without the module; -EACCES unless the caller is root.
+ * goes on by itself); -ENODEV when there is no such region, or the module's control device has no node; -EINVAL when @name
+ * cannot name a region, and for unknown @flags; -EOPNOTSUPP without the module; -EACCES unless the caller is root;
+ * -EPERM while the kernel is locked down; -EROFS where sysfs is read-only (the region is removed, and its function stays
+ * bound); -EAGAIN without a thread to be had; -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_region_remove(struct donard_context *ctx, const char *name, unsigned int flags,
 			 donard_wait_fn wait_fn, void *user);
@@ -529,8 +534,14 @@ int donard_region_remove(struct donard_context *ctx, const char *name, unsigned 
  * @name: of the region
  * @page_type: DONARD_PAGES_GENERIC or DONARD_PAGES_P2PDMA
  *
- * Returns 0; -EBUSY unless the region is idle; -EOPNOTSUPP when the kernel or the kind of
- * region lacks that page type, or the region is a pmem device; -EACCES unless the caller is root.
+ * If the kernel cannot make the new pages, the region has its old ones again.  If it cannot make these either, the region has
+ * none: its state is DONARD_STATE_DRAINING although nobody removes it, and nobody can open it until the call succeeds.
+ *
+ * Returns 0; -EBUSY unless the region is idle; -ENOMEM when the kernel has too little memory for the new pages;
+ * -EOPNOTSUPP when the kernel or the kind of region lacks that page type, the region is a pmem device, or there is no module;
+ * -ENODEV when there is no such region; -EINVAL when @name cannot name a region, and for another @page_type;
+ * -EACCES unless the caller is root; -EPERM while the kernel is locked down; -EROFS where sysfs is read-only; -EUCLEAN when the
+ * kernel can make these pages only after the next boot; -EMFILE, -ENFILE.
  */
 int donard_region_set_page_type(struct donard_context *ctx, const char *name, enum donard_page_type page_type);
 

@@ -175,7 +175,8 @@ int donard_meter_own_of(struct donard_meter *meter, pid_t pid, const void *memor
  * First let all work end that this process has begun, such as requests of queues: what it
  * does later is counted as well.
  *
- * Returns 0; -EBUSY while another process measures.
+ * Returns 0; -EBUSY while another process measures, or this meter counts already; -EIO when the lab's meter does not answer;
+ * -EOPNOTSUPP when the meter cannot count here, -EACCES where it needs root.
  */
 int donard_meter_begin(struct donard_meter *meter);
 
