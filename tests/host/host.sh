@@ -148,6 +148,29 @@ each_command_runs_what_it_names() {
 	return "$bad"
 }
 
+# docs/trials.md has one command for all its tests. The mark of a test says which option it takes, and without a mark none.
+each_trial_runs_alone() {
+	local bad=0 row ring mark suite said
+	local -A suites
+	for ring in gate all debug; do
+		suites[$ring]=$'\n'$(matrix_suites "$ring"; matrix_host "$ring")$'\n'
+	done
+	said=$(sed '/^## /,$d' docs/trials.md)
+	said=${said//$'\n'/ }
+	for mark in "--long\` where \`(long)" "--debug\` where \`(debug kernel)"; do
+		[[ $said == *"\`$mark\` is said"* ]] || { echo "docs/trials.md: its command does not say \`$mark\`"; bad=1; }
+	done
+	while IFS= read -r row; do
+		ring=gate
+		[[ $row != *'(long)'* ]] || ring=all
+		[[ $row != *'(debug kernel)'* ]] || ring=debug
+		while IFS= read -r suite; do
+			[[ ${suites[$ring]} == *$'\n'"$suite"$'\n'* ]] || { echo "$suite is not in the ring $ring: $row"; bad=1; }
+		done < <(grep -oE '`[a-z]+/"' <<<"$row" | tr -d '`/"')
+	done < <(grep '^|' docs/trials.md)
+	return "$bad"
+}
+
 # SUITE/"NAME" in a document; NAME stands for any, and so does what is left out at the end ("...").
 each_named_test_exists() {
 	local bad=0 named suite name
@@ -181,6 +204,7 @@ run_style() {
 	try "style: each suite has a row" each_suite_has_a_row
 	try "style: documents name tests that there are" each_named_test_exists
 	try "style: and run what they name" each_command_runs_what_it_names
+	try "style: a trial says how it runs alone" each_trial_runs_alone
 	try "style: each kernel has releases, guests and a baseline" each_kernel_is_whole
 	run_rooms
 	run_kernel_style
