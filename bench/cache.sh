@@ -334,50 +334,71 @@ destaged() {
 		'{purpose: "destage", $method, $round, $bytes, drive_bytes_per_second: $rate, $seconds}'
 }
 
-# destage_donard ROUND RATE BYTES - the log is filled, and then goes to the drive at once. Two clients fill it and a third times
-# it; the fourth part stays free, or it would begin as soon as the third client came.
-destage_donard() {
-	local took at
-	up_donard 4
-	for at in 0 $(($3 / 2)); do
-		peer cacheio "$LAB_ADDR" "$PORT" write "$at" $(($3 / 2)) 1 65536 >"$WORK/wrote"
+# filled_and_destaged RATE BYTES - the log is filled, and then goes to the drive at once; in TOOK, in ns. Two clients fill it and a
+# third times it; the fourth part stays free, or it would begin as soon as the third client came.
+filled_and_destaged() {
+	local at
+	for at in 0 $(($2 / 2)); do
+		peer cacheio "$LAB_ADDR" "$PORT" write "$at" $(($2 / 2)) 1 65536 >"$WORK/wrote"
 	done
-	labctl slow alpha "$2"
-	took=$(cacheio "$LAB_ADDR" "$PORT" time-destage)
+	labctl slow alpha "$1"
+	TOOK=$(cacheio "$LAB_ADDR" "$PORT" time-destage)
 	labctl slow alpha 0
-	[[ $(donard-cli cache status p2pmem2 --json | jq .destaged_bytes) == "$3" ]]
-	down_donard
-	destaged donard "$1" "$2" "$3" "$(jq -n "$took / 1000000000")"
 }
 
-# destage_fio ROUND RATE LOOPS - the most that a log has, in commands as large as the drive takes, so often, with a flush each time.
-destage_fio() {
-	free_nvram
-	labctl slow alpha "$2"
+bytes_destaged() {
+	donard-cli cache status p2pmem2 --json | jq .destaged_bytes
+}
+
+# destage_donard ROUND RATE - each size, behind the largest, which does not count: blocks and memory that nobody has used for a while
+# cost an emulator several times as much.
+destage_donard() {
+	local bytes before
+	up_donard 4
+	filled_and_destaged 0 "${DESTAGE[-1]}"
+	for bytes in "${DESTAGE[@]}"; do
+		before=$(bytes_destaged)
+		filled_and_destaged "$2" "$bytes"
+		[[ $(bytes_destaged) == $((before + bytes)) ]]
+		destaged donard "$1" "$2" "$bytes" "$(jq -n "$TOOK / 1000000000")"
+	done
+	down_donard
+}
+
+# fio_writes RATE LOOPS - the most that a log has, in commands as large as the drive takes, so often, with a flush each time.
+fio_writes() {
+	labctl slow alpha "$1"
 	fio --name=destage --aux-path="$WORK" --filename="$LAB_ALPHA" --direct=1 --rw=write --bs="$DESTAGE_BLOCK" \
-		--size="${DESTAGE[-1]}" --loops="$3" --iodepth="$DESTAGE_DEPTH" --ioengine=io_uring \
+		--size="${DESTAGE[-1]}" --loops="$2" --iodepth="$DESTAGE_DEPTH" --ioengine=io_uring \
 		--iomem=mmapshared:/dev/p2pmem2 --end_fsync=1 \
 		--scramble_buffers=0 --output-format=json --output="$WORK/fio.json" >"$WORK/fio.out" 2>&1 ||
 		{ cat "$WORK/fio.out" "$WORK/fio.json" >&2; return 1; }
 	labctl slow alpha 0
-	destaged fio "$1" "$2" "$((${DESTAGE[-1]} * $3))" "$(jq '.jobs[0].write | .io_bytes / .bw_bytes' "$WORK/fio.json")"
-	[[ $(jq '.jobs[0].write.io_bytes' "$WORK/fio.json") == $((${DESTAGE[-1]} * $3)) ]]
+	[[ $(jq '.jobs[0].write.io_bytes' "$WORK/fio.json") == $((${DESTAGE[-1]} * $2)) ]]
+}
+
+# destage_fio ROUND RATE - behind a run that does not count, as well
+destage_fio() {
+	local loops
+	free_nvram
+	fio_writes 0 1
+	for loops in "${FIO_LOOPS[@]}"; do
+		fio_writes "$2" "$loops"
+		destaged fio "$1" "$2" "$((${DESTAGE[-1]} * loops))" "$(jq '.jobs[0].write | .io_bytes / .bw_bytes' "$WORK/fio.json")"
+	done
 }
 
 # destage_at RATE ROUNDS
 destage_at() {
-	local round i
+	local round
 	for ((round = 0; round < $2; round++)); do
 		say "destage, round $((round + 1)) of $2, the drive at $1 bytes/s (0: unlimited)"
-		for i in 0 1; do
-			destage_donard "$round" "$1" "${DESTAGE[i]}"
-			destage_fio "$round" "$1" "${FIO_LOOPS[i]}"
-		done
+		destage_donard "$round" "$1"
+		destage_fio "$round" "$1"
 	done
 }
 
-# The first round of each finds blocks of the drive that nobody has written. Where the drive does not set the pace, the host
-# does more to the figures: hence more rounds.
+# Where the drive does not set the pace, the host does more to the figures: hence more rounds.
 destage() {
 	dd if=/dev/urandom of="$LAB_ALPHA" bs=1M count=$((DESTAGE[-1] / MIB)) oflag=direct status=none
 	destage_at 0 $((3 * RUNS))

@@ -231,8 +231,8 @@ LATENCY_WORDS = (
 RATE_WORDS = (
     "4 and 24 MiB of the log to the drive until its flush is done, timed by a client on the server's machine. fio writes "
     "24 MiB once and eight times from the same region to the same drive: io_uring, 512 KiB, depth 32, with a flush after "
-    "each 24 MiB. In turns. A rate is that of the difference of the two sizes: what a flush costs however little there is, and "
-    "fio's start, are in neither, but fio's has the flushes of seven times 24 MiB. The slower drive stands for one that is busy "
-    "while the program is not. Before its first command a flush plans what is newest, and after its last it takes that out of the log's index: nothing is "
-    "under way meanwhile, and fio has no such work. An emulated drive takes no time of its own, which hides none of it, and "
-    "a busy host makes it longer. A round in which the larger size was the faster one says nothing, and is not counted.")
+    "each 24 MiB. In turns, each behind 24 MiB that do not count, since memory and blocks that nobody has used for a while cost an "
+    "emulator several times as much. A rate is that of the difference of the two sizes: what a flush costs however little there is, "
+    "and fio's start, are in neither, but fio's has the flushes of seven times 24 MiB. The slower drive stands for one that is busy "
+    "while the program is not. An emulated drive takes no time of its own, and so hides nothing of the server's work. A round in "
+    "which the larger size was the faster one says nothing, and is not counted.")
