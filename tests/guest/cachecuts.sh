@@ -137,6 +137,23 @@ database_over_a_cut() {
 	end_server "$SERVER"
 }
 
+# All that fio was told is there, by its own checksums.
+fio_over_a_cut() {
+	AT=()
+	cache_begins
+	labctl lossy "$SEED"
+	serve_anew 1
+	disk_by_fio --do_verify=0
+	count_cuts
+	labctl cut-power
+	within 60 was_cut $((CUTS + 1))
+	within 120 peer_is_up
+	find_peer_drive
+	serve_anew 2
+	disk_by_fio --verify_only=1
+	end_server "$SERVER"
+}
+
 # By nbdkit's filter, as docs/cache-disk.md has it: the disk is mounted all the time.
 database_in_a_pause() {
 	local NBDKIT_OPTIONS=(--filter=retry) NBDKIT_PARAMETERS=("retries=$((100 * PATIENCE))" retry-delay=5 retry-exponential=no)
@@ -156,6 +173,7 @@ database_in_a_pause() {
 readonly RANDOM_CUTS=$((45 * SOAK))
 
 within_cuts 1 t "disk: ext4 and sqlite, power cut" database_over_a_cut
+within_cuts 1 t "disk: fio, power cut" fio_over_a_cut
 within_cuts 3 t "disk: ext4 and sqlite wait over a power cut" database_in_a_pause
 core within_cuts 1 t "at an acknowledgement" cut_at_every_step cache_begins cache_life "$CACHE" ACK:dnd_cache_answer
 within_cuts "${#CACHE_STEPS[@]}" t "at every step" cut_at_every_step cache_begins cache_life "$CACHE" "${CACHE_STEPS[@]}"

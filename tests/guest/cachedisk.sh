@@ -476,11 +476,6 @@ nobody_there() {
 
 # --- as a disk ---
 
-# disk COMMAND - with the plugin's address in $uri.
-disk() {
-	nbdkit -f -U - donard-cache server="$LAB_PEER_ADDR" timeout=60 --run "$1"
-}
-
 disk_has_the_drives_shape() {
 	serve
 	# shellcheck disable=SC2016  # nbdkit's shell
@@ -524,10 +519,7 @@ disk_trims() {
 
 disk_under_fio() {
 	serve
-	# shellcheck disable=SC2016  # nbdkit's shell
-	disk 'fio --name=disk --ioengine=nbd --uri="$uri" --rw=randwrite --bs=4k --size=8M --iodepth=16 --verify=crc32c \
-		--do_verify=1 --verify_fatal=1 --fsync=64 --randseed=7 --aux-path='"$WORK" >"$WORK/fio" 2>&1 || fail "$(cat "$WORK/fio")"
-	matches "what fio says" 'err= 0' "$(cat "$WORK/fio")"
+	disk_by_fio --do_verify=1 --fsync=64
 }
 
 on_ext4() {

@@ -28,6 +28,19 @@ without_disk() {
 	rm -f "$WORK/nbd.sock" "$WORK/nbdkit.pid"
 }
 
+# disk COMMAND - with the plugin's address in $uri, and no block device.
+disk() {
+	nbdkit -f -U - donard-cache server="$LAB_PEER_ADDR" timeout=60 --run "$1"
+}
+
+# disk_by_fio OPTION... - each block of the first 8 MiB, in random order, or looked at.
+disk_by_fio() {
+	# shellcheck disable=SC2016  # nbdkit's shell
+	disk 'fio --name=disk --ioengine=nbd --uri="$uri" --rw=randwrite --bs=4k --size=8M --iodepth=16 --verify=crc32c \
+		--verify_fatal=1 --randseed=7 --aux-path='"$WORK $*" >"$WORK/fio" 2>&1 || fail "$(cat "$WORK/fio")"
+	matches "what fio says" 'err= 0' "$(cat "$WORK/fio")"
+}
+
 # disk_is_sound - by the file system's own check.
 disk_is_sound() {
 	local status=0
