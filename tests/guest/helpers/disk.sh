@@ -2,9 +2,10 @@
 # shellcheck shell=bash
 # A write cache of the other guest as a block device of this one. Sourced by suites, from their directory.
 
-# Options of nbdkit for with_disk, and parameters beside the plugin's own.
+# For with_disk: options of nbdkit and of nbd-client, and parameters beside the plugin's own.
 NBDKIT_OPTIONS=()
 NBDKIT_PARAMETERS=()
+NBD_CLIENT_OPTIONS=()
 
 # with_disk COMMAND... - /dev/nbd0 is there meanwhile, and to the end of the test unless without_disk takes it away.
 with_disk() {
@@ -15,7 +16,7 @@ with_disk() {
 	NBDKIT=$!
 	at_end "kill $NBDKIT 2>/dev/null; wait $NBDKIT"
 	within 20 test -e "$WORK/nbdkit.pid"
-	nbd-client -unix "$socket" /dev/nbd0 >/dev/null || fail "nbd-client: $(cat "$WORK/nbdkit.err")"
+	nbd-client -unix "$socket" /dev/nbd0 "${NBD_CLIENT_OPTIONS[@]}" >/dev/null || fail "nbd-client: $(cat "$WORK/nbdkit.err")"
 	at_end "umount $WORK/mnt 2>/dev/null; nbd-client -d /dev/nbd0"
 	mkdir -p "$WORK/mnt"
 	"$@"
