@@ -206,22 +206,32 @@ latency_fio() {
 
 # --- counts ---
 
-# counter NAME - of the RDMA device
-counter() {
-	echo "$(<"/sys/class/infiniband/$LAB_RDMA_DEVICE/ports/1/hw_counters/$1")"
+# counters NAME... - of the RDMA device, their sum; nothing where it does not count them
+counters() {
+	local name sum=0 folder=/sys/class/infiniband/$LAB_RDMA_DEVICE/ports/1/hw_counters
+	for name; do
+		[[ -e $folder/$name ]] || return 0
+		sum=$((sum + $(<"$folder/$name")))
+	done
+	echo "$sum"
+}
+
+# counted BEFORE AFTER
+counted() {
+	[[ -z $1 ]] && echo null || echo $(($2 - $1))
 }
 
 # count METHOD DEPTH ROUND WRITES - the trace and the device first, then the meter, of as many writes again.
 count() {
 	local from sends packets measured
-	local -a after
 	from=$(stat -c %s /mnt/lab/trace.log)
-	sends=$(($(counter rdma_sends) + $(counter rdma_recvs)))
-	packets=$(($(counter sent_pkts) + $(counter rcvd_pkts)))
+	sends=$(counters rdma_sends rdma_recvs)
+	packets=$(counters sent_pkts rcvd_pkts)
 	labctl trace on
 	"write_$1" $(($4 * BLOCK)) "$2"
 	trace_ends
-	after=($(($(counter rdma_sends) + $(counter rdma_recvs) - sends)) $(($(counter sent_pkts) + $(counter rcvd_pkts) - packets)))
+	sends=$(counted "$sends" "$(counters rdma_sends rdma_recvs)")
+	packets=$(counted "$packets" "$(counters sent_pkts rcvd_pkts)")
 	tail -c "+$((from + 1))" /mnt/lab/trace.log >"$WORK/trace"
 	measured=null
 	if [[ -n ${LAB_METER-} ]]; then
@@ -233,7 +243,7 @@ count() {
 	sample --arg method "$1" --argjson queue_depth "$2" --argjson round "$3" --argjson writes "$4" \
 		--argjson barriers "$(grep -c 'pci_nvme_mmio_read.*0xe08' "$WORK/trace" || true)" \
 		--argjson drive_commands "$(grep -c pci_nvme_io_cmd "$WORK/trace" || true)" \
-		--argjson sends "${after[0]}" --argjson packets "${after[1]}" --argjson measured "$measured" \
+		--argjson sends "$sends" --argjson packets "$packets" --argjson measured "$measured" \
 		'{purpose: "counts", $method, $queue_depth, $round, $writes, $barriers, $drive_commands, $sends, $packets, $measured}'
 }
 

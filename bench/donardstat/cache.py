@@ -179,8 +179,11 @@ def _refused(samples: Iterable[Sample]) -> list[str]:
             for sample in _of(samples, "refused")]
 
 
-def _part(title: str, words: str, lines: list[str]) -> list[str]:
-    return ["", f"### {title}", "", words, "", *lines]
+def _part(title: str, words: str, said: set[str], lines: list[str]) -> list[str]:
+    """@said: words of the page so far. Another fabric's part has the same columns, and needs none."""
+    new = [] if words in said else [words, ""]
+    said.add(words)
+    return ["", f"### {title}", "", *new, *lines]
 
 
 def _fabric(run: Run) -> str:
@@ -188,20 +191,23 @@ def _fabric(run: Run) -> str:
     return run.options.get("fabric") or run.file.split("-")[-1]
 
 
-def _on_fabric(there: Sequence[Run]) -> list[str]:
+def _on_fabric(there: Sequence[Run], said: set[str]) -> list[str]:
     samples = [sample for run in there for sample in run.samples]
     kernel, over = there[0].data["kernel"], f"over {_fabric(there[0])}"
+    refused = [line for line in _refused(samples) if line not in said]
     lines = ["", f"Linux {kernel}, writes of 4 KiB one behind the other, two machines joined by {_fabric(there[0])}."]
     if counts(samples):
-        lines += _part(f"Each acknowledged write, {over}", COUNT_WORDS,
-                       [*table(2, COUNT_HEADS, counts(samples)), "", *_refused(samples)])
-    if destaged_bytes(samples):
-        lines += _part(f"Bytes of the destage, {over}", BYTES_WORDS, table(1, BYTES_HEADS, destaged_bytes(samples)))
+        lines += _part(f"Each acknowledged write, {over}", COUNT_WORDS, said,
+                       [*table(2, COUNT_HEADS, counts(samples)), *(["", *refused] if refused else [])])
+        said.update(refused)
+    # From where a drive pulls does not depend on what joins the machines.
+    if destaged_bytes(samples) and BYTES_WORDS not in said:
+        lines += _part(f"Bytes of the destage, {over}", BYTES_WORDS, said, table(1, BYTES_HEADS, destaged_bytes(samples)))
     if latency(samples):
-        lines += _part(f"Latency before a slow drive, {over}", LATENCY_WORDS,
+        lines += _part(f"Latency before a slow drive, {over}", LATENCY_WORDS, said,
                        [*table(2, LATENCY_HEADS, latency(samples)), "", *latency_goal(samples)])
     if destage_rates(samples):
-        lines += _part(f"Rate of the destage, {over}", RATE_WORDS,
+        lines += _part(f"Rate of the destage, {over}", RATE_WORDS, said,
                        [*table(1, RATE_HEADS, destage_rates(samples)), "", rate_goal(samples)])
     return lines
 
@@ -211,7 +217,8 @@ def section(results: Sequence[Run]) -> list[str]:
     there = runs(results, "cache-")
     if not there:
         return absent("cache-*.json", "bench/run cache")
-    return [line for fabric in groups(there, _fabric) for line in _on_fabric(fabric)][1:]
+    said: set[str] = set()
+    return [line for fabric in groups(there, _fabric) for line in _on_fabric(fabric, said)][1:]
 
 
 COUNT_WORDS = (
@@ -219,7 +226,7 @@ COUNT_WORDS = (
     "RDMA device sent and received; an RDMA write is none of them, and is in the **packets**, which include acknowledgements of "
     "the transport. **Barriers** are reads of the NVRAM's PMRSTS, and **drive commands** those of all I/O queues of both drives, "
     "until the last write was acknowledged; both are from the emulator's trace. The **server's instructions** are all that its machine "
-    "executed, kernel and interrupts included, by the meter; a dash: that run had none.")
+    "executed, kernel and interrupts included, by the meter. A dash: that run had no meter, or that device does not count.")
 BYTES_WORDS = (
     "What the drives were told to pull for these writes to be on the drive, from the emulator's trace. dm-writecache reads "
     "its cache into DRAM by the CPU, and the drive pulls it from there.")

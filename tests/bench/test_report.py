@@ -263,6 +263,8 @@ class Report(unittest.TestCase):
         self.shows(r"^Linux 7\.3\.4, .* two machines joined by rxe\.$")
         self.shows(r"^### Rate of the destage, over siw$")
         self.shows(r"^Linux 7\.3\.4, .* two machines joined by siw\.$")
+        for once in (cache.COUNT_WORDS, cache.LATENCY_WORDS, "the kernel refuses it on this NVRAM", "Bytes of the destage"):
+            self.assertEqual(self.page("page").count(once), 1, f"expected once in page.md: {once}")
 
     def test_rdma_dram(self):
         """report: DRAM by target in the table"""
