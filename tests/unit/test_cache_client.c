@@ -31,6 +31,7 @@ static struct {
 	unsigned int count, registered;
 	int region_ends;	/* whoever closes it calls the region back */
 	unsigned int full;	/* so often the server has no window free */
+	enum dnd_wire_status refuses;	/* then it answers with this; DND_WIRE_OK: not at all */
 	unsigned int polls_until_sent;	/* 0: nothing that was sent completes */
 	bool taken_from_device;	/* memory was unregistered that the device may still write to */
 } scene;
@@ -107,6 +108,16 @@ int __wrap_dnd_reach_take_events(struct dnd_reach *reach)
 	return 0;
 }
 
+static int refuse(struct dnd_reach *reach, enum dnd_wire_status status)
+{
+	const struct dnd_wire_offer offer = { .status = status };
+	uint8_t bytes[DND_WIRE_OFFER_BYTES];
+
+	strcpy(reach->peer, "192.0.2.7");
+	dnd_wire_offer_encode(&offer, bytes);
+	return reach->ops->refused(reach->user, bytes, sizeof(bytes));
+}
+
 /* A server without a free window, then one that does not answer: only the time limit ends this. */
 int __wrap_dnd_reach_find(struct dnd_reach *reach, const char *address, uint16_t port);
 int __wrap_dnd_reach_find(struct dnd_reach *reach, const char *address, uint16_t port)
@@ -114,8 +125,10 @@ int __wrap_dnd_reach_find(struct dnd_reach *reach, const char *address, uint16_t
 	(void)address, (void)port;
 	if (scene.full) {
 		scene.full--;
-		return dnd_fail(reach->ctx, DND_E_BUSY, "every window has a client");
+		return refuse(reach, DND_WIRE_BUSY);
 	}
+	if (scene.refuses)
+		return refuse(reach, scene.refuses);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(reach->ops->give_up(reach->user), 0);
 	return dnd_fail(reach->ctx, DND_E_PEER_SILENT, "no answer");
@@ -485,8 +498,7 @@ static void others_are_kept_alive_meanwhile(void **state)
 	donard_queue_close(queue);
 }
 
-/* @full: so often the server has no window free. */
-static int connect_to_full_server(unsigned int full, uint32_t timeout_ms)
+static int fails_to_connect(uint32_t timeout_ms)
 {
 	const struct donard_cache_options options = {
 		.size = sizeof(options), .address = "192.0.2.7", .timeout_ms = timeout_ms,
@@ -495,7 +507,6 @@ static int connect_to_full_server(unsigned int full, uint32_t timeout_ms)
 	struct donard_queue *queue;
 	int rc;
 
-	scene.full = full;
 	assert_int_equal(donard_queue_open(scene.cache.ctx, NULL, &queue), 0);
 	rc = donard_cache_connect(queue, &options, &cache);
 	assert_null(cache);
@@ -506,16 +517,40 @@ static int connect_to_full_server(unsigned int full, uint32_t timeout_ms)
 static void full_server_is_asked_again(void **state)
 {
 	(void)state;
-	assert_int_equal(connect_to_full_server(2, 60000), -ETIMEDOUT);
+	scene.full = 2;
+	assert_int_equal(fails_to_connect(60000), -ETIMEDOUT);
 	assert_int_equal(scene.full, 0);
 }
 
 static void server_that_stays_full_refuses(void **state)
 {
 	(void)state;
-	assert_int_equal(connect_to_full_server(UINT32_MAX, 120), -EBUSY);
-	assert_says(donard_error(scene.cache.ctx), "every window has a client");
+	scene.full = UINT32_MAX;
+	assert_int_equal(fails_to_connect(120), -EBUSY);
+	assert_says(donard_error(scene.cache.ctx), "every window of the cache has a client");
 	assert_true(scene.full < UINT32_MAX - 1);
+}
+
+static void each_refusal_says_why(void **state)
+{
+	static const struct {
+		enum dnd_wire_status status;
+		int rc;
+		const char *text;
+	} refusals[] = {
+		{ DND_WIRE_BAD_VERSION, -EPROTO, "another version of the protocol" },
+		{ DND_WIRE_LOCAL_ONLY, -ECONNREFUSED, "only clients on its own machine" },
+		{ DND_WIRE_STOPPED, -ESHUTDOWN, "about to end" },
+		{ DND_WIRE_NO_MEMORY, -ECONNREFUSED, "no memory for another client" },
+		{ DND_WIRE_CANNOT_OFFER, -ECONNREFUSED, "no room for a connection of this depth, or no route to the NVRAM" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
+		scene.refuses = refusals[i].status;
+		assert_int_equal(fails_to_connect(60000), refusals[i].rc);
+		assert_says(donard_error(scene.cache.ctx), refusals[i].text);
+	}
 }
 
 #define TEST(name)	cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -527,7 +562,7 @@ int main(void)
 		TEST(waiting_request_ends_with_its_region), TEST(region_stays_while_parts_are_in_flight),
 		TEST(others_are_kept_alive_meanwhile), TEST(close_waits_for_the_device),
 		TEST(forget_waits_for_the_acknowledgement), TEST(forget_of_a_connection_that_ends),
-		TEST(full_server_is_asked_again), TEST(server_that_stays_full_refuses),
+		TEST(full_server_is_asked_again), TEST(server_that_stays_full_refuses), TEST(each_refusal_says_why),
 		TEST(full_log_and_slow_link), TEST(region_stays_until_the_acknowledgement), TEST(memory_makes_way_after_the_acknowledgement),
 	};
 
