@@ -648,6 +648,7 @@ fails_for_a_while() {
 	fresh --no-cleaner --high 90
 	says "acknowledged $MIB" write 0 "$MIB" 1 65536
 	remapped "$1" "$2"
+	sleep 1		# so often a queue looks at what its drives are made of (docs/stacks.md)
 	in_background destage
 	within "$SECONDS_TO_NOTICE" has_event drive-failed
 	says 'acknowledged 65536' write $((2 * MIB)) 65536 2
@@ -725,7 +726,7 @@ loses_power_at() {
 	in_background destage
 	dies_there
 	dmsetup message lab-writes 0 mark cut
-	dmsetup remove --noudevsync lab-writes
+	within "$SECONDS_TO_NOTICE" dmsetup remove --noudevsync lab-writes	# stopat has ended, its server perhaps not quite
 	SERVE_BY=()
 	upto=$(logwrites "$LAB_BETA" upto cut)
 	blkdiscard -f -z -l $((4 * MIB)) "$LAB_ALPHA"
