@@ -38,7 +38,7 @@ static uint64_t find_hole(int fd, uint64_t offset, uint64_t end)
 	uint64_t at = offset, behind;
 
 	for (; at < end; at = behind) {
-		memset(&ask.map, 0, sizeof(ask.map));
+		memset(&ask, 0, sizeof(ask));
 		ask.map.fm_start = at;
 		ask.map.fm_length = end - at;
 		ask.map.fm_extent_count = EXTENTS;
