@@ -105,14 +105,17 @@ static void pages_of_their_own(void **state)
 	donard_file_close(other);
 }
 
+/* The last page: valgrind reads the start of what is mapped. */
+#define LAST	(BYTES - 4096)
+
 static bool is_cached(const struct scene *scene)
 {
 	int fd = open(scene->path, O_RDONLY);
-	void *page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	uint8_t *map = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, fd, 0);
 	unsigned char resident = 0;
 
-	assert_int_equal(mincore(page, 4096, &resident), 0);
-	munmap(page, 4096);
+	assert_int_equal(mincore(map + LAST, 4096, &resident), 0);
+	munmap(map, BYTES);
 	close(fd);
 	return resident & 1;
 }
@@ -123,14 +126,14 @@ static void pages_beside_commands(void **state)
 	struct scene *scene = scene_of(state, 8, DONARD_QUEUE_ALLOW_BOUNCE);
 
 	assert_int_equal(fsync(scene->file->drive.fd), 0);
-	assert_int_equal(reads(scene, 1, 0, 9, 0), 0);
+	assert_int_equal(reads(scene, LAST + 1, 0, 9, 0), 0);
 	assert_int_equal(waits(scene, 1), 1);
 	assert_true(is_cached(scene));
 	scene->file->generic.fd = open("/dev/null", O_RDONLY);
-	assert_int_equal(reads(scene, 1, 0, 9, 0), 0);
+	assert_int_equal(reads(scene, LAST + 1, 0, 9, 0), 0);
 	assert_false(is_cached(scene));
 	assert_int_equal(waits(scene, 1), 1);
-	assert_memory_equal(scene->bytes, scene->data + 1, 9);
+	assert_memory_equal(scene->bytes, scene->data + LAST + 1, 9);
 }
 
 /* A command that is made meanwhile may find nothing to write back yet. */

@@ -116,14 +116,14 @@ int __wrap_dnd_register(const struct donard_memory *memory, uint64_t offset, uin
 	(void)length;
 	(void)pd;
 	(void)rights;
-	registration->mr = &offered_mr;
+	*registration = (struct dnd_registration){ .mr = &offered_mr };
 	return 0;
 }
 
 int ibv_query_device(struct ibv_context *verbs, struct ibv_device_attr *attr)
 {
 	(void)verbs;
-	attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = 128;
+	*attr = (struct ibv_device_attr){ .max_qp_rd_atom = 128, .max_qp_init_rd_atom = 128 };
 	return 0;
 }
 

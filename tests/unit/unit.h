@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,5 +16,13 @@
 
 /* What only ends a hang, whatever waits. */
 #define HANG_SECONDS 120
+
+/* Some of what a program asks of the kernel valgrind answers by itself, or keeps from it. */
+static inline bool under_valgrind(void)
+{
+	const char *preloaded = getenv("LD_PRELOAD");
+
+	return preloaded && strstr(preloaded, "vgpreload");
+}
 
 #endif /* UNIT_H */
