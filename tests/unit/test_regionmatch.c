@@ -112,6 +112,17 @@ static void regions(void **state)
 	machine_forget(&machine);
 }
 
+/* The only region of the machine: 64 MiB of a BAR. */
+static const struct donard_region_info *region_of_bar(struct fake *fake, struct machine *machine)
+{
+	invent(fake);
+	fake_region(fake, "p2pmem0", "pci-bar", "0000:06:00.1");
+	fake_file(fake, "class/p2pmem/p2pmem0/bar", "0");
+	fake_file(fake, "class/p2pmem/p2pmem0/size", "67108864");
+	assert_int_equal(machine_look(fake->ctx, machine, true), 0);
+	return donard_region_get(machine->regions, 0);
+}
+
 /* What is saved means this region and no other. */
 static void described(void **state)
 {
@@ -122,12 +133,7 @@ static void described(void **state)
 	struct machine machine;
 	char why[REGIONWRITE_WHY_BYTES];
 
-	invent(fake);
-	fake_region(fake, "p2pmem0", "pci-bar", "0000:06:00.1");
-	fake_file(fake, "class/p2pmem/p2pmem0/bar", "0");
-	fake_file(fake, "class/p2pmem/p2pmem0/size", "67108864");
-	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
-	region = donard_region_get(machine.regions, 0);
+	region = region_of_bar(fake, &machine);
 	candidate = machine_candidate_of(&machine, region);
 	assert_true(regionwrite_describe(&machine, candidate, region, &made, why));
 	assert_string_equal(made.serial, SERIAL);	/* which the other function has, too */
@@ -175,11 +181,7 @@ static void nameless(void **state)
 	struct machine machine;
 	char why[REGIONWRITE_WHY_BYTES];
 
-	invent(fake);
-	fake_region(fake, "p2pmem0", "pci-bar", "0000:06:00.1");
-	fake_file(fake, "class/p2pmem/p2pmem0/bar", "0");
-	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
-	region = *donard_region_get(machine.regions, 0);
+	region = *region_of_bar(fake, &machine);
 	region.name = "null";	/* a node that each machine has */
 	candidate = machine_candidate_of(&machine, &region);
 	assert_true(regionwrite_describe(&machine, candidate, &region, &made, why));
@@ -206,12 +208,7 @@ static void left_open(void **state)
 	struct machine machine;
 	char why[REGIONWRITE_WHY_BYTES];
 
-	invent(fake);
-	fake_region(fake, "p2pmem0", "pci-bar", "0000:06:00.1");
-	fake_file(fake, "class/p2pmem/p2pmem0/bar", "0");
-	fake_file(fake, "class/p2pmem/p2pmem0/size", "67108864");
-	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
-	region = donard_region_get(machine.regions, 0);
+	region = region_of_bar(fake, &machine);
 	assert_true(regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &now, why));
 	assert_int_not_equal(now.page_type, 0);
 	assert_int_not_equal(now.memtype, 0);
