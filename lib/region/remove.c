@@ -143,8 +143,7 @@ static int removal_result(struct donard_context *ctx, const char *name,
 	}
 	if (!reason[0])
 		return dnd_fail_errno(ctx, removal->error_number, "%s: cannot be removed", name);
-	dnd_fail_errno(ctx, removal->error_number, "%s", name);		/* sets the code; the text is replaced */
-	snprintf(ctx->failure.text, sizeof(ctx->failure.text), "%s: cannot be removed: %.*s.", name,
+	dnd_fail(ctx, dnd_error_of(NULL, removal->error_number), "%s: cannot be removed: %.*s.", name,
 		 (int)sizeof(removal->remove.reason) - 1, reason);
 	return -removal->error_number;
 }
