@@ -414,8 +414,8 @@ struct donard_rdma_connect_options {
  * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own machine, could not register its memory
  * for this client (the server's event says why), or was told to end; -EBUSY when it serves another client, or the RDMA device
  * of this side is being bound or reset; -EACCES when it does not offer these rights; -EACCES, -EPERM when this
- * user may not use the RDMA device; -ETIMEDOUT, -ECONNRESET, -EPROTO for the peer, and -ETIMEDOUT when no name server answers; -EOPNOTSUPP, -ENETDOWN when no device reaches it, or
- * it cannot register the memory; -EHOSTUNREACH when the device has no route to the memory; -ECANCELED when stop_fn ended
+ * user may not use the RDMA device; -ETIMEDOUT, -ECONNRESET, -EPROTO for the peer, and -ETIMEDOUT when no name server
+ * answers; -EOPNOTSUPP, -ENETDOWN when no device reaches it, or it cannot register the memory; -EHOSTUNREACH when the device has no route to the memory; -ECANCELED when stop_fn ended
  * it; -EINVAL, -E2BIG for wrong options; -EIO, -ENODEV, -EROFS of the memory; -EAGAIN without a thread to be had; -ENOMEM;
  * others when the RDMA device of this side refuses what the connection needs.
  */
