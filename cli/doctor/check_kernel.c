@@ -5,8 +5,6 @@
 
 #include "checks.h"
 
-#define LAST_MAJOR	7	/* kernel/dkms.conf.in */
-
 static bool is_tested(const struct kernel *kernel)
 {
 	return kernel->major == 7 || (kernel->major == 6 && (kernel->minor == 1 || kernel->minor == 12));
@@ -20,7 +18,7 @@ static void check_release(struct examination *x)
 		find(x, CODE_KERNEL_UNTESTED, "", "/proc/sys/kernel/osrelease cannot be read, so the kernel is not known, nor its options");
 	else if (!kernel_since(kernel, 6, 1))
 		find(x, CODE_KERNEL_TOO_OLD, "", "the kernel is %s", kernel->release);
-	else if (kernel->major > LAST_MAJOR && !kernel->module_loaded)
+	else if (kernel_is_too_new(kernel) && !kernel->module_loaded)
 		find(x, CODE_KERNEL_TOO_NEW, "", "the kernel is %s", kernel->release);
 	else if (!is_tested(kernel))
 		find(x, CODE_KERNEL_UNTESTED, "", "the kernel is %s; donard is tested on 6.1, 6.12 and 7.x",

@@ -50,6 +50,12 @@ static void check_version(struct examination *x)
 		find(x, CODE_MODULE_DIFFERS, "", "the module is %s, this program %s", version, donard_version());
 }
 
+/* check_kernel() has said which kernel to install; the module is not to be had for this one. */
+static bool can_be_built(const struct kernel *kernel)
+{
+	return kernel->release[0] && kernel_since(kernel, 6, 1) && !kernel_is_too_new(kernel);
+}
+
 /* Without the kernel's headers, or where it does not compile, DKMS has the source alone. */
 static void report_missing(struct examination *x)
 {
@@ -72,7 +78,7 @@ void check_module(struct examination *x)
 	if (is_installed(x))
 		find(x, CODE_MODULE_NOT_LOADED, "", "p2pmem is installed for kernel %s and not loaded",
 		     x->kernel.release);
-	else if (x->kernel.release[0])
+	else if (can_be_built(&x->kernel))
 		report_missing(x);
 	check_signature(x);
 }

@@ -8,6 +8,7 @@
 #include "lib/base/printable.h"
 
 #define TIB	(1ULL << 40)
+#define LAST_MAJOR	7	/* kernel/dkms.conf.in */
 
 /* The first line "name<tabs>: value" of /proc/cpuinfo, made printable; "" without one. */
 static void cpu_line(const char *cpuinfo, const char *name, char *value, size_t value_bytes)
@@ -155,6 +156,11 @@ void kernel_forget(struct kernel *kernel)
 bool kernel_since(const struct kernel *kernel, unsigned int major, unsigned int minor)
 {
 	return kernel->major > major || (kernel->major == major && kernel->minor >= minor);
+}
+
+bool kernel_is_too_new(const struct kernel *kernel)
+{
+	return kernel->major > LAST_MAJOR;
 }
 
 int kernel_option(const struct kernel *kernel, const char *name)

@@ -21,6 +21,8 @@ struct kernel {
 void kernel_read(const struct source *source, struct kernel *kernel);
 void kernel_forget(struct kernel *kernel);
 bool kernel_since(const struct kernel *kernel, unsigned int major, unsigned int minor);
+/* Is it newer than the series that the module is built for? */
+bool kernel_is_too_new(const struct kernel *kernel);
 /* Returns 1 if CONFIG_@name is y or m, 0 if it is not set, or -1 if that is not known. */
 int kernel_option(const struct kernel *kernel, const char *name);
 /* Returns the number that CONFIG_@name has, or @otherwise if it is not known. */
