@@ -112,13 +112,16 @@ static void describe(char *text, size_t text_bytes, const struct cli_progress *p
 		 (double)total / 1048576, seconds > 0 ? moved_mib / seconds : 0.0, left);
 }
 
+/* A narrow terminal cuts the line off at its edge: only the last row of one that wraps could be drawn over. */
+#define DRAW_OVER	"\r\033[K\033[?7l"
+#define WRAP_AGAIN	"\033[?7h"
+
 static void show(struct cli_progress *progress, uint64_t done, uint64_t total, double time)
 {
 	char text[128];
 
 	describe(text, sizeof(text), progress, done, total, time - progress->started);
-	fprintf(stderr, "%s%s%s", progress->terminal ? "\r\033[K" : "", text,
-		progress->terminal ? "" : "\n");
+	fprintf(stderr, "%s%s%s", progress->terminal ? DRAW_OVER : "", text, progress->terminal ? WRAP_AGAIN : "\n");
 	progress->shown = time;
 	progress->any = true;
 }

@@ -101,7 +101,7 @@ progress_in_any_terminal() {
 	matches "the second phase" 'verifying +[0-9]+ %' "$shown"
 	[[ $shown != *$'\033'* ]] || fail "escapes in a dumb terminal: $(cat -v <<<"$shown")"
 	shown=$(terminal xterm)
-	[[ $shown == *$'\r\033[K'* ]] || fail "no line drawn over in xterm: $(cat -v <<<"$shown")"
+	[[ $shown == *$'\r\033[K\033[?7l'*$'\033[?7h'* ]] || fail "no line drawn over, and cut off at the edge, in xterm: $(cat -v <<<"$shown")"
 }
 
 core t "a program of one's own" own_program
