@@ -36,6 +36,11 @@
 #ifndef STATX_ATTR_DAX
 #define STATX_ATTR_DAX		0x00200000
 #endif
+#ifndef STATX_DIO_READ_ALIGN
+#define STATX_DIO_READ_ALIGN	0x00020000
+#endif
+/* Of stx_dio_read_offset_align in struct statx, which the headers have since Linux 6.14. */
+#define DIO_READ_AT		0xb4
 
 static const struct dnd_bounce
 	encrypted = { "the file is encrypted, which the kernel does in DRAM",
@@ -194,14 +199,16 @@ static void ask_statx(int fd, struct dnd_file_facts *facts)
 {
 	struct statx st = { 0 };
 
-	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &st))
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIOALIGN | STATX_DIO_READ_ALIGN, &st))
 		return;
 	facts->attributes = st.stx_attributes;
 	facts->dio_known = st.stx_mask & STATX_DIOALIGN;
 	if (!facts->dio_known)
 		return;
 	facts->dio_memory_bytes = st.stx_dio_mem_align;
-	facts->dio_offset_bytes = st.stx_dio_offset_align;
+	facts->dio_offset_bytes = facts->dio_read_bytes = st.stx_dio_offset_align;
+	if (st.stx_mask & STATX_DIO_READ_ALIGN)
+		memcpy(&facts->dio_read_bytes, (const char *)&st + DIO_READ_AT, sizeof(facts->dio_read_bytes));
 }
 
 bool dnd_file_is_direct(int fd)

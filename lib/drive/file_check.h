@@ -15,7 +15,8 @@ struct dnd_file_facts {
 	uint64_t magic;			/* of the file system, from statfs() */
 	uint32_t fs_block_bytes;
 	uint32_t dio_memory_bytes;	/* statx() STATX_DIOALIGN; 0: no direct I/O */
-	uint32_t dio_offset_bytes;
+	uint32_t dio_offset_bytes;	/* of writes; of reads too where the kernel does not tell them apart */
+	uint32_t dio_read_bytes;	/* STATX_DIO_READ_ALIGN, Linux 6.14: smaller for a file whose blocks a reflink shares */
 	uint32_t flags;			/* FS_IOC_GETFLAGS */
 	uint64_t attributes;		/* STATX_ATTR_* */
 	bool dio_known;			/* the two alignments are valid */

@@ -199,7 +199,8 @@ static int open_fd(struct donard_context *ctx, struct dnd_drive *drive)
 static uint32_t file_align(const struct dnd_drive *drive, const struct dnd_file_facts *facts)
 {
 	bool may_share = drive->writable && !drive->unnamed && facts->magic == DND_XFS_MAGIC;
-	uint64_t align = dnd_max(facts->dio_offset_bytes, drive->blockdev.block_bytes);
+	uint32_t direct_bytes = drive->writable ? facts->dio_offset_bytes : facts->dio_read_bytes;
+	uint64_t align = dnd_max(direct_bytes, drive->blockdev.block_bytes);
 
 	return (uint32_t)dnd_max(align, may_share ? facts->fs_block_bytes : 0);
 }
