@@ -34,10 +34,23 @@ static int cut(struct dnd_copy *copy)
 			drive->path);
 }
 
+/*
+ * Bytes that went through the page cache of the file: a tail that was written there, and the file system's last block, which
+ * it fills up in DRAM where the file ends within it.  The tail is the longer one where the source has the larger blocks.
+ */
+static uint64_t through_cache(const struct dnd_copy *copy, bool halved)
+{
+	uint32_t block_bytes = copy->dst.drive.fs_block_bytes;
+	uint64_t tail = copy->tail_cached ? copy->plan.tail_bytes : 0;
+	uint64_t rest = halved && block_bytes ? end_of(copy) % block_bytes : 0;
+
+	return dnd_min(dnd_max(tail, rest), copy->result->bytes);
+}
+
 static int set_length(struct dnd_copy *copy)
 {
 	struct dnd_drive *drive = &copy->dst.drive;
-	uint64_t end = end_of(copy), rest = drive->fs_block_bytes ? end % drive->fs_block_bytes : 0;
+	uint64_t end = end_of(copy);
 	bool halved = copy->tail_cached;
 	int rc = 0;
 
@@ -49,9 +62,8 @@ static int set_length(struct dnd_copy *copy)
 	}
 	if (rc)
 		return rc;
-	/* The file system has filled up the file's last block in DRAM. */
-	if (halved && !copy->bounced)
-		copy->result->bounced_bytes += dnd_min(rest, copy->result->bytes);
+	if (!copy->bounced)
+		copy->result->bounced_bytes += through_cache(copy, halved);
 	copy->result->kept_bytes = dnd_max(dnd_drive_length(drive), end) - end;
 	return 0;
 }

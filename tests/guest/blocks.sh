@@ -59,6 +59,18 @@ between() {
 	same_bytes "$2" "$WORK/seen" "$WORK/data" "$PARTIAL"
 }
 
+# into_file BYTES BOUNCED - on a file system of smaller blocks: what is behind the last whole block of alpha goes by the page cache.
+into_file() {
+	mkfs.ext4 -q -F -b 4096 "$LAB_BETA" 64M
+	mkdir -p /mnt/fs
+	mount "$LAB_BETA" /mnt/fs
+	at_end "umount /mnt/fs; wipefs -qa $LAB_BETA"
+	data_on_alpha "$1"
+	copy "$LAB_ALPHA" /mnt/fs/file --via p2pmem0 --size "$1" --verify
+	result_is "$1" switch "$2"
+	same_bytes "the file" /mnt/fs/file "$WORK/data" "$1"
+}
+
 # into_last_block - of a partition that ends within a block of the other drive.
 into_last_block() {
 	local bytes=$((MIB + 500))
@@ -149,6 +161,8 @@ t "from a region, a partial block" from_region p2pmem0 0
 # It has no spare block in which to merge the last one.
 t "from persistent memory, a partial block" from_region p2pmem2 $((PARTIAL % 16384))
 t "to a drive of small blocks" between "$LAB_ALPHA" "$LAB_BETA"
+t "to a file, whole blocks of its file system" into_file $((MIB + 4096)) 4096
+t "to a file, a partial block" into_file "$PARTIAL" 5000
 t "to the end of a partition of small blocks" into_last_block
 t "from a drive of small blocks" between "$LAB_BETA" "$LAB_ALPHA"
 t "namespaces whose numbers leave gaps" numbers_with_gaps
