@@ -63,6 +63,8 @@ static int p2pmem_open(struct inode *inode, struct file *filp)
 	if (!p2pmem_region_is_published(r))
 		return -ENODEV;
 	await_places(r, filp);
+	if (r->provider->pinned)
+		p2pmem_pins_put_mine(r);
 	f = kzalloc(sizeof(*f), GFP_KERNEL);
 	if (!f)
 		return -ENOMEM;

@@ -104,6 +104,7 @@ static struct p2pmem_region *region_alloc(const struct p2pmem_provider *p,
 	INIT_LIST_HEAD(&r->files);
 	INIT_LIST_HEAD(&r->exports);
 	INIT_LIST_HEAD(&r->pins);
+	INIT_LIST_HEAD(&r->unused_pins);
 	INIT_LIST_HEAD(&r->draining);
 	INIT_DELAYED_WORK(&r->reap_work, p2pmem_reap_fn);
 	INIT_WORK(&r->remove_work, p2pmem_remove_fn);

@@ -53,6 +53,8 @@ enum p2pmem_pin_state {
  * struct p2pmem_pin - memory of a GPU
  * @region: a reference to its device is held until the pin is freed
  * @link: in region->pins, until it is put or revoked; under region->alloc_lock
+ * @unused_link: callback pins that wait for their process to put them: in
+ *	region->unused_pins; under region->alloc_lock
  * @extents: the extents made of it (extent->pin_link); under region->alloc_lock
  * @state: whose turn it is; under region->alloc_lock
  * @persistent: it was made by the driver's persistent call, so the driver cannot take it
@@ -76,6 +78,7 @@ enum p2pmem_pin_state {
 struct p2pmem_pin {
 	struct p2pmem_region *region;
 	struct list_head link;
+	struct list_head unused_link;
 	struct list_head extents;
 	enum p2pmem_pin_state state;
 	bool persistent;

@@ -86,6 +86,7 @@ static struct p2pmem_pin *pin_new(struct p2pmem_file *f, const struct p2pmem_pin
 	pin->part.end = (req->offset + req->length) >> PAGE_SHIFT;
 	pin->state = P2PMEM_PIN_GETTING;
 	INIT_LIST_HEAD(&pin->link);
+	INIT_LIST_HEAD(&pin->unused_link);
 	INIT_LIST_HEAD(&pin->extents);
 	INIT_DELAYED_WORK(&pin->work, pin_work);
 	__module_get(THIS_MODULE);
@@ -134,7 +135,17 @@ static int ask_once(struct p2pmem_pin *pin)
 	return ret;
 }
 
-/* If a file was closed a moment ago, its room in BAR1 may be on its way back. */
+/*
+ * Is there more room in BAR1 than there was?  If a file was closed a moment ago, its room
+ * may be on its way back.  A callback pin of this process may become unused while the
+ * caller waits, and then nobody but the caller can put it.
+ */
+static bool room_came_back(struct p2pmem_region *r, unsigned long asked)
+{
+	return p2pmem_pins_put_mine(r) || p2pmem_settle(r, asked) ||
+	       p2pmem_pins_put_mine(r);
+}
+
 static int ask(struct p2pmem_pin *pin)
 {
 	unsigned long asked = jiffies;
@@ -142,7 +153,7 @@ static int ask(struct p2pmem_pin *pin)
 
 	do {
 		ret = ask_once(pin);
-	} while (ret == -ENOMEM && p2pmem_settle(pin->region, asked));
+	} while (ret == -ENOMEM && room_came_back(pin->region, asked));
 	return ret;
 }
 
@@ -271,7 +282,7 @@ static void explain_own(struct p2pmem_file *f, struct p2pmem_pin_gpu *req, int e
 	struct p2pmem_region *r = f->region;
 
 	if (err == -EEXIST)
-		p2pmem_reason(req->reason, "the file has memory at offset %llu, or within %llu bytes from there, or had some that a dma-buf was made of: choose another offset",
+		p2pmem_reason(req->reason, "the file has memory at offset %llu, or within %llu bytes from there, or had some there or on both sides that a dma-buf was made of: choose another offset",
 			      req->offset, req->length);
 	else if (err == -EBUSY)
 		p2pmem_reason(req->reason, "a part of this GPU memory is pinned through %s already, or was and is still held: use that file, or end those that are listed in its holders (sysfs)",

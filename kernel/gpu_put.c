@@ -36,6 +36,7 @@ void p2pmem_pin_end(struct p2pmem_pin *pin)
 	p2pmem_gpu_calls_put(&pin->calls);
 	mutex_lock(&r->alloc_lock);
 	list_del(&pin->link);
+	list_del(&pin->unused_link);
 	mutex_unlock(&r->alloc_lock);
 	pin_free(pin);
 	module_put(THIS_MODULE);
@@ -208,12 +209,16 @@ static struct p2pmem_pin *next_of_mine(struct p2pmem_region *r)
 	struct p2pmem_pin *pin, *found = NULL;
 
 	mutex_lock(&r->alloc_lock);
-	list_for_each_entry(pin, &r->pins, link)
-		if (!found && pin->state == P2PMEM_PIN_UNUSED && !pin->persistent &&
-		    !pin->revoked && is_mine(pin))
-			found = pin;
-	if (found)
+	list_for_each_entry(pin, &r->unused_pins, unused_link) {
+		if (pin->revoked || !is_mine(pin))
+			continue;
+		found = pin;
+		break;
+	}
+	if (found) {
 		WRITE_ONCE(found->state, P2PMEM_PIN_PUTTING);
+		list_del_init(&found->unused_link);
+	}
 	mutex_unlock(&r->alloc_lock);
 	return found;
 }
@@ -221,14 +226,18 @@ static struct p2pmem_pin *next_of_mine(struct p2pmem_region *r)
 /*
  * Only its process can put a callback pin that nothing uses any more.  So each call of
  * that process that can put such pins does so.  What is left goes when the process frees
- * the memory, or ends.  The caller holds no lock.
+ * the memory, or ends.  The caller holds no lock.  Returns whether there were any.
  */
-void p2pmem_pins_put_mine(struct p2pmem_region *r)
+bool p2pmem_pins_put_mine(struct p2pmem_region *r)
 {
 	struct p2pmem_pin *pin;
+	bool any = false;
 
-	while ((pin = next_of_mine(r)))
+	while ((pin = next_of_mine(r))) {
 		p2pmem_pin_put(pin);
+		any = true;
+	}
+	return any;
 }
 
 /* The last extent is gone. */
@@ -239,6 +248,7 @@ static void pin_unused(struct p2pmem_pin *pin)
 		return;
 	if (!pin->persistent) {
 		WRITE_ONCE(pin->state, P2PMEM_PIN_UNUSED);
+		list_add_tail(&pin->unused_link, &pin->region->unused_pins);
 		return;
 	}
 	WRITE_ONCE(pin->state, P2PMEM_PIN_PUTTING);

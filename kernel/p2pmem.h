@@ -142,6 +142,7 @@ struct p2pmem_region {
 
 	bool generic_by_name;		/* root asked for that page type */
 	struct list_head pins;		/* gpu.h; under alloc_lock */
+	struct list_head unused_pins;	/* callback pins that wait for their process; under alloc_lock */
 
 	/* protects alloc, promised, taken, peak, drain*, given, reap_delay, gone */
 	struct mutex alloc_lock;

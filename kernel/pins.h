@@ -9,7 +9,7 @@
 long p2pmem_pin_gpu(struct p2pmem_file *f, struct p2pmem_pin_gpu *req);
 
 /* gpu_put.c */
-void p2pmem_pins_put_mine(struct p2pmem_region *r);
+bool p2pmem_pins_put_mine(struct p2pmem_region *r);
 bool p2pmem_pins_have_memory(struct p2pmem_region *r);
 void p2pmem_pin_leave(struct p2pmem_extent *e);
 bool p2pmem_file_lend(struct p2pmem_file *f, u64 first, u64 count);

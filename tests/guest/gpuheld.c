@@ -123,6 +123,14 @@ static void *reads_both(void *arg)
 	return NULL;
 }
 
+/* Now the request has all of its pages. */
+static void let_go_on(struct request *q)
+{
+	struct uffdio_zeropage page = { .range = { (uintptr_t)q->missing, PAGE } };
+
+	WORKS(ioctl(q->handler, UFFDIO_ZEROPAGE, &page));
+}
+
 static atomic_bool freed;
 
 static void *frees_it(void *arg)
@@ -157,7 +165,6 @@ static bool holders_name_us(void)
 static void held_by(struct pinned p, unsigned int seconds)
 {
 	struct request q = request_of(&p);
-	struct uffdio_zeropage page = { .range = { (uintptr_t)q.missing, PAGE } };
 	struct uffd_msg message;
 	pthread_t reader, freer;
 
@@ -171,7 +178,7 @@ static void held_by(struct pinned p, unsigned int seconds)
 	CHECK(holders_name_us());
 	sleep(seconds);
 	CHECK(!atomic_load(&freed));
-	WORKS(ioctl(q.handler, UFFDIO_ZEROPAGE, &page));
+	let_go_on(&q);
 	pthread_join(reader, NULL);
 	pthread_join(freer, NULL);
 	gpu_alloc(p.gpu, BYTES);	/* the same pages, which the driver looks at */
@@ -180,6 +187,53 @@ static void held_by(struct pinned p, unsigned int seconds)
 static void held_by_a_request(void)
 {
 	held_by(pinned_anew(BYTES), 0);
+}
+
+/* As the kernel says of the process's first thread. */
+static bool sleeps(void)
+{
+	char path[64], text[512] = "";
+	const char *state;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", getpid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	WORKS(fd);
+	WORKS(read(fd, text, sizeof(text) - 1));
+	close(fd);
+	state = strrchr(text, ')');
+	return state && state[2] == 'S';
+}
+
+/* When the next pin waits for room. */
+static void *lets_go_on(void *arg)
+{
+	for (int tries = 0; tries < 500 && !sleeps(); tries++)
+		usleep(1000);
+	let_go_on(arg);
+	return NULL;
+}
+
+/* BAR1 has room for one of the two.  The first ends while the second is asked for, and only its own process can put it. */
+static void room_comes_back_meanwhile(void)
+{
+	struct pinned p = pinned_anew(BYTES);
+	uint64_t second = gpu_alloc(p.gpu, BYTES);
+	struct request q = request_of(&p);
+	struct uffd_msg message;
+	pthread_t reader, helper;
+
+	drive_path = argument;
+	*p.map = PATTERN;
+	EQUAL(0, pthread_create(&reader, NULL, reads_both, &q));
+	EQUAL(sizeof(message), read(q.handler, &message, sizeof(message)));
+	munmap(p.map, BYTES);
+	close(p.fd);
+	p.fd = open_region(region_path);
+	EQUAL(0, pthread_create(&helper, NULL, lets_go_on, &q));
+	PINS(pin(p.fd, second, BYTES, 0));
+	pthread_join(helper, NULL);
+	pthread_join(reader, NULL);
 }
 
 /* --- the same, while others export all the time, which keeps the list of dma-bufs from whoever looks at it --- */
@@ -496,6 +550,7 @@ static const struct named_test tests[] = {
 	{ "put-fails", put_fails },
 	{ "dmabuf-shows-nothing-else", dmabuf_shows_nothing_else },
 	{ "held-by-a-request", held_by_a_request },
+	{ "room-comes-back-meanwhile", room_comes_back_meanwhile },
 	{ "held-beside-exports", held_beside_exports },
 	{ "importers-let-go", importers_let_go },
 	{ "importers-that-stay", importers_that_stay },

@@ -354,7 +354,21 @@ static void exits_under_reads(void)
 	begin_reading(&p, threads);
 }
 
-/* Only the process itself can put what it pinned: what it leaves behind goes with it. */
+#define PINNED_PAGES	"/sys/bus/pci/drivers/nvidia/module/parameters/pinned_pages"
+
+/* By all, as the driver counts them. */
+static long pinned_pages(void)
+{
+	char text[24] = "";
+	int fd = open(PINNED_PAGES, O_RDONLY | O_CLOEXEC);
+
+	WORKS(fd);
+	WORKS(read(fd, text, sizeof(text) - 1));
+	close(fd);
+	return strtol(text, NULL, 10);
+}
+
+/* Only the process itself can put what it pinned: what it leaves behind goes with its next call, such as an open. */
 static void closed_by_another_process(void)
 {
 	struct pinned p = pinned_anew(BYTES);
@@ -373,8 +387,14 @@ static void closed_by_another_process(void)
 	close(pipes[1]);
 	wait(&status);
 	EQUAL(0, status);
-	p.fd = open_region(region_path);
-	PINS(pin(p.fd, p.va, BYTES, 0));	/* a call of ours puts it first */
+	EQUAL(BYTES / GPU_PAGE, pinned_pages());
+	/* None is closed, which would put it as well. */
+	for (int i = 0; i < 100 && pinned_pages(); i++) {
+		p.fd = open_region(region_path);
+		usleep(10000);
+	}
+	EQUAL(0, pinned_pages());
+	PINS(pin(p.fd, p.va, BYTES, 0));
 }
 
 static void not_pinned_for_long(void)

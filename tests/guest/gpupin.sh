@@ -131,6 +131,12 @@ room_comes_back() {
 	pins pinned-again
 }
 
+# The same for a driver with callbacks, where a request refers to a page of the first pin until the second is asked for.
+room_comes_back_meanwhile() {
+	with_lever bar1_mib 40
+	held room-comes-back-meanwhile "$LAB_BETA"
+}
+
 # A driver that had no memory for the call is asked again, since nobody else will.
 put_fails_once() {
 	lever fail "put_persistent 12"
@@ -500,6 +506,7 @@ revocable_pins() {
 	t "callback, $type: driver does not take it back" put_fails
 	t "callback, $type: freed under a ring's requests" held freed-under-a-ring "$LAB_BETA"
 	t "callback, $type: held by a request" held held-by-a-request "$LAB_BETA"
+	t "callback, $type: room that comes back" room_comes_back_meanwhile
 	t "callback, $type: dma-buf of what was freed" held dmabuf-shows-nothing-else
 	core t "callback, $type: half of a dma-buf" held half-of-a-dmabuf
 	if can revocable; then
