@@ -77,7 +77,7 @@ $(BUILD)/tests/unit/test_queue_attach: UNIT_LIBS := $(addprefix -Wl$(comma)--wra
 	io_uring_queue_init io_uring_register_buffers_update_tag)
 $(BUILD)/tests/unit/test_queue_pages: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_queue_init
 $(BUILD)/tests/unit/test_reach: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,poll dnd_dial dnd_now_seconds rdma_get_cm_event rdma_ack_cm_event)
-$(BUILD)/tests/unit/test_listen: UNIT_LIBS := -Wl$(comma)--wrap=access
+$(BUILD)/tests/unit/test_listen: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,access getifaddrs freeifaddrs)
 $(BUILD)/tests/unit/test_rdma_client: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_now_seconds rdma_get_cm_event rdma_ack_cm_event dnd_register \
 	dnd_unregister)
 $(BUILD)/tests/unit/test_rdma_session: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_,dmabuf_sync region_try_sync link_open register)

@@ -197,7 +197,7 @@ static int not_open(struct donard_context *ctx, const struct obstacle *obstacle)
 			       obstacle->closed);
 }
 
-int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopback)
+int dnd_no_device_at(struct donard_context *ctx, const char *address, const char *listen_option)
 {
 	char devices[LIST_BYTES], addresses[LIST_BYTES];
 	struct obstacle obstacle = { 0 };
@@ -213,10 +213,10 @@ int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopb
 		return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device has an address; there are: %s. "
 				"Give one to its network interface, which 'rdma link' names.", address,
 				devices);
-	if (loopback)
+	if (listen_option)
 		return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device serves loopback; each has the "
 				"address of its network interface. Connect to one of these, and start "
-				"the server with options.bind and that address: %s.", address, addresses);
+				"the server with %s and that address: %s.", address, listen_option, addresses);
 	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device has this address or a route to it. The "
 			"RDMA devices of this machine have: %s.", address, addresses);
 }
@@ -224,7 +224,7 @@ int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopb
 /* The node by which librdmacm reaches the kernel; it is missing without the module, and perhaps in a container. */
 #define MANAGER_NODE	NODES "/rdma_cm"
 
-int dnd_no_manager(struct donard_context *ctx, const char *address, bool loopback, int error_number)
+int dnd_no_manager(struct donard_context *ctx, const char *address, const char *listen_option, int error_number)
 {
 	struct obstacle obstacle = { 0 };
 	char devices[LIST_BYTES];
@@ -237,7 +237,7 @@ int dnd_no_manager(struct donard_context *ctx, const char *address, bool loopbac
 	}
 	error_number = node_error(MANAGER_NODE, error_number);
 	if (error_number == ENODEV || error_number == ENOENT)
-		return dnd_no_device_at(ctx, address, loopback);
+		return dnd_no_device_at(ctx, address, listen_option);
 	return dnd_fail_access(ctx, error_number, "Its node " MANAGER_NODE OPEN_TO_USER,
 			       "%s: the RDMA connection manager cannot be used", address);
 }

@@ -11,9 +11,10 @@
 
 /* Each fails with a text that lists the present devices, or their addresses. */
 int dnd_no_device(struct donard_context *ctx, const char *name);
-int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopback);
-/* Fails because the connection manager cannot be used for @address. */
-int dnd_no_manager(struct donard_context *ctx, const char *address, bool loopback, int error_number);
+/* @listen_option: what gives a server its address, if @address is a client's and loopback; else NULL */
+int dnd_no_device_at(struct donard_context *ctx, const char *address, const char *listen_option);
+/* Fails because the connection manager cannot be used for @address; @listen_option as above. */
+int dnd_no_manager(struct donard_context *ctx, const char *address, const char *listen_option, int error_number);
 int dnd_device_check_port(struct donard_context *ctx, struct ibv_context *verbs, uint8_t port);
 /* Does this connection lead back to its own device?  iWARP has no GIDs, and counts as local. */
 bool dnd_device_route_is_local(struct rdma_cm_id *id);

@@ -43,11 +43,11 @@ static int bind_failed(struct donard_context *ctx, const struct dnd_listener *li
 	case EADDRNOTAVAIL:
 		if (another_port_can_be_bound(address))
 			return port_in_use(ctx, listener);
-		return dnd_no_device_at(ctx, listener->host, listener->local_only);
+		return dnd_no_device_at(ctx, listener->host, NULL);
 	case ENODEV:
 	case ENETDOWN:
 	case ENETUNREACH:
-		return dnd_no_device_at(ctx, listener->host, listener->local_only);
+		return dnd_no_device_at(ctx, listener->host, NULL);
 	case EADDRINUSE:
 		return port_in_use(ctx, listener);
 	}
@@ -68,7 +68,7 @@ int dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener,
 	listener->local_only = dnd_address_is_loopback((struct sockaddr *)&address);
 	listener->events = rdma_create_event_channel();
 	if (!listener->events || rdma_create_id(listener->events, &listener->id, NULL, RDMA_PS_TCP))
-		return dnd_no_manager(ctx, listener->host, listener->local_only, errno);
+		return dnd_no_manager(ctx, listener->host, NULL, errno);
 	if (rdma_bind_addr(listener->id, (struct sockaddr *)&address))
 		return bind_failed(ctx, listener, &address, errno);
 	fcntl(listener->events->fd, F_SETFL, fcntl(listener->events->fd, F_GETFL) | O_NONBLOCK);

@@ -53,11 +53,17 @@ static const char *step_before(enum rdma_cm_event_type wanted)
 	return wanted == RDMA_CM_EVENT_ESTABLISHED ? "connection request" : "search for its address";
 }
 
+/* If the peer's address is loopback: the option that gives the server another address.  Else NULL. */
+static const char *option_against_loopback(const struct dnd_reach *reach)
+{
+	return reach->loopback ? reach->listen_option : NULL;
+}
+
 static int no_route(struct dnd_reach *reach, int error_number)
 {
 	if (error_number == ETIMEDOUT || error_number == EHOSTUNREACH)
 		return unreachable(reach, "search for its address", error_number);
-	return dnd_no_device_at(reach->ctx, reach->peer, reach->loopback);
+	return dnd_no_device_at(reach->ctx, reach->peer, option_against_loopback(reach));
 }
 
 /*
@@ -221,7 +227,7 @@ static int open_manager(struct dnd_reach *reach)
 {
 	reach->events = rdma_create_event_channel();
 	if (!reach->events || rdma_create_id(reach->events, &reach->id, NULL, RDMA_PS_TCP))
-		return dnd_no_manager(reach->ctx, reach->peer, reach->loopback, errno);
+		return dnd_no_manager(reach->ctx, reach->peer, option_against_loopback(reach), errno);
 	fcntl(reach->events->fd, F_SETFL, fcntl(reach->events->fd, F_GETFL) | O_NONBLOCK);
 	return 0;
 }

@@ -474,6 +474,12 @@ nobody_there() {
 	)"
 }
 
+# No RDMA device of the lab leads a client to loopback, whether or not a server listens there.
+loopback_is_no_way() {
+	exits 3 "127\\.0\\.0\\.1:[0-9]+: no RDMA device serves loopback.*--listen and that address: .*$LAB_ADDR \\($LAB_RDMA_DEVICE\\)" \
+		donard-cli cache flush 127.0.0.1 --timeout 5
+}
+
 # --- as a disk ---
 
 disk_has_the_drives_shape() {
@@ -635,6 +641,7 @@ t "two clients" two_clients
 t "more clients than windows" more_clients_than_windows
 t "server killed" server_is_killed
 t "nobody there" nobody_there
+t "no way over loopback" loopback_is_no_way
 core t "disk: the drive's shape" disk_has_the_drives_shape
 t "disk: FUA, volatile NVRAM" disk_forces_what_is_volatile
 t "disk: trim" disk_trims

@@ -3,13 +3,17 @@
  * Why a server cannot listen, or no device be used: the connection manager, the RDMA devices of this machine and their nodes are
  * played by this program.
  */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <unistd.h>
 
 #include "unit.h"
 #include "donard/rdma.h"
 #include "fake_sysfs.h"
+#include "rdma/device.h"
 #include "rdma/listen.h"
+#include "rdma/reach.h"
 #include "says.h"
 
 #define PORT	7077
@@ -28,6 +32,8 @@ static struct {
 	int channel_error, access_error;	/* the latter of each node, which is there */
 	struct ibv_context verbs;
 	enum ibv_port_state ports[2];	/* their states */
+	struct sockaddr_in own;		/* the address of this machine's one interface, if its family is set */
+	struct ifaddrs interface;
 } scene;
 
 struct rdma_event_channel *rdma_create_event_channel(void)
@@ -49,6 +55,8 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 	(void)space;
 	assert_true(scene.id_count < 2);
 	*id = &scene.ids[scene.id_count++];
+	(*id)->verbs = scene.devices[0] ? &scene.verbs : NULL;
+	(*id)->port_num = 1;
 	return 0;
 }
 
@@ -66,6 +74,20 @@ int __wrap_access(const char *path, int mode)
 		return __real_access(path, mode);
 	errno = scene.access_error;
 	return scene.access_error && mode != F_OK ? -1 : 0;
+}
+
+int __wrap_getifaddrs(struct ifaddrs **all);
+int __wrap_getifaddrs(struct ifaddrs **all)
+{
+	scene.interface.ifa_addr = (struct sockaddr *)&scene.own;
+	*all = scene.own.sin_family ? &scene.interface : NULL;
+	return 0;
+}
+
+void __wrap_freeifaddrs(struct ifaddrs *all);
+void __wrap_freeifaddrs(struct ifaddrs *all)
+{
+	assert_true(!all || all == &scene.interface);
 }
 
 static int fails(int error_number)
@@ -197,6 +219,41 @@ static void address_of_no_device(void **state)
 	assert_says(donard_error(scene.ctx), "has the RDMA device rxe0, and no node of it is in /dev/infiniband");
 }
 
+/* One that has an address. */
+static void set_up_device(void)
+{
+	strcpy(scene.device.name, "rxe0");
+	scene.devices[0] = &scene.device;
+	scene.verbs.device = &scene.device;
+	scene.ports[0] = IBV_PORT_ACTIVE;
+	scene.own.sin_family = AF_INET;
+	assert_int_equal(inet_pton(AF_INET, "192.0.2.5", &scene.own.sin_addr), 1);
+}
+
+static void finds_none(const char *address, const char *said)
+{
+	struct dnd_reach reach = { .ctx = scene.ctx, .server = "a server", .listen_option = "options.listen", .timeout_ms = 100 };
+
+	scene.channel_error = ENODEV;
+	assert_int_equal(dnd_reach_find(&reach, address, PORT), -EOPNOTSUPP);
+	assert_says(donard_error(scene.ctx), said);
+	dnd_reach_close(&reach);
+}
+
+/* A client is told the option of its server's call.  The server itself is told nothing about clients. */
+static void loopback_of_no_device(void **state)
+{
+	(void)state;
+	set_up_device();
+	scene.bind_error = ENODEV;
+	assert_int_equal(listens(NULL), -EOPNOTSUPP);
+	assert_says(donard_error(scene.ctx), "127.0.0.1: no RDMA device has this address or a route to it. The RDMA devices of this "
+		    "machine have: 192.0.2.5 (rxe0).");
+	finds_none("127.0.0.1", "127.0.0.1:7077: no RDMA device serves loopback");
+	finds_none("127.0.0.1", "start the server with options.listen and that address: 192.0.2.5 (rxe0).");
+	finds_none("192.0.2.9", "192.0.2.9:7077: no RDMA device has this address or a route to it");
+}
+
 static void assert_not_active(enum ibv_port_state first, enum ibv_port_state second, const char *port, const char *remedy)
 {
 	struct ibv_context *verbs;
@@ -269,6 +326,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(port_in_use), CASE(port_in_use_at_loopback), CASE(port_in_use_by_tcp), CASE(address_of_no_device),
+		CASE(loopback_of_no_device),
 		CASE(port_of_root), CASE(device_that_may_not_be_opened), CASE(manager_that_may_not_be_opened),
 		CASE(ports_that_are_not_active), CASE(listening_works),
 	};
