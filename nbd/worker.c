@@ -88,7 +88,8 @@ static void set_failure(struct nbd_failure *failure, int64_t result, const char 
 {
 	static const struct cli_term parameters[] = {
 		{ "options.address", "server=" },
-		{ "options.clients", "--clients" },	/* these two, and the port beside one, are the server's */
+		{ "FORMAT", "--format" },		/* these three, and the port beside one, are the server's */
+		{ "options.clients", "--clients" },
 		{ "options.listen and options.port", "--listen and --port" },
 		{ "options.listen", "--listen" },
 		{ "options.depth", "depth=" },

@@ -24,6 +24,7 @@ static struct {
 	unsigned int count, most, flushes, trims, closed;
 	int fd;
 	int refuses;		/* to connect, with this */
+	const char *refuses_because;	/* or NULL */
 	bool locks_less;	/* than is registered */
 	struct donard_context *ctx;
 	unsigned int another;	/* log than the first one */
@@ -99,7 +100,7 @@ int __wrap_donard_cache_connect(struct donard_queue *queue, const struct donard_
 	IS_WORKERS();
 	assert_int_equal(options->depth, DEPTH);
 	*cache = (struct donard_cache *)&fake;
-	return fake.refuses;
+	return fake.refuses_because ? donard_fail(fake.ctx, fake.refuses, "", fake.refuses_because) : fake.refuses;
 }
 
 void __wrap_donard_cache_close(struct donard_cache *cache)
@@ -285,6 +286,13 @@ static void refused(void **state)
 	fake.refuses = -EBUSY;
 	assert_null(nbd_worker_start(&options, tell, gone, &failure));
 	assert_int_equal(failure.error_number, EBUSY);
+	fake.refuses_because = "Format it anew for more (FORMAT, options.clients).";
+	assert_null(nbd_worker_start(&options, tell, gone, &failure));
+	assert_string_equal(failure.text, "Format it anew for more (--format, --clients).");
+	fake.refuses_because = "Start it with options.listen and options.port of this address.";
+	assert_null(nbd_worker_start(&options, tell, gone, &failure));
+	assert_string_equal(failure.text, "Start it with --listen and --port of this address.");
+	fake.refuses_because = NULL;
 	fake.refuses = 0;
 	fake.locks_less = true;
 	assert_null(nbd_worker_start(&options, tell, gone, &failure));
