@@ -12,16 +12,22 @@ from ._library import lib, sized, text
 # As donard-cli exits; everything else is 1.
 _EXIT_STATUS = {errno.EBADMSG: 4, errno.EOPNOTSUPP: 3, errno.ECANCELED: 130, errno.EINTR: 130}
 _WRONG_USE = ("bad-option", "bad-name")
-# The library's texts use the names in its headers. A member of its options is a parameter of the same name here. What the
-# binding has no word for, such as donard_region_add(), stays.
+# The library's texts use the names in its headers. A member of its options is a parameter of the same name here, but the options
+# of a cache's server are those of donard-cli, as the binding has no server. What the binding has no word for, such as
+# donard_region_add(), stays.
 _WORDS = {
+    "options.listen and options.port": "--listen and --port",
+    "options.listen": "--listen",
+    "options.clients": "--clients",
     "ALLOW_BOUNCE": "allow_bounce=True",
     "ALLOW_UNLISTED": "allow_unlisted=True",
     "DONARD_FILE_CREATE": "create=True",
     "DONARD_FILE_WRITE": "write=True",
     "FORCE_BOUNCE": "force_bounce=True",
+    "FORMAT": "--format",
     "PASSTHROUGH": "passthrough=True",
     "VERIFY": "verify=True",
+    "donard_cache_serve()": "'donard-cli cache serve'",
     "donard_candidate_list()": "Context.candidates()",
     "donard_client_list()": "Context.clients()",
     "donard_memory_adopt()": "Context.adopt_memory()",
@@ -30,12 +36,12 @@ _WORDS = {
     "donard_region_list()": "Context.regions()",
     "donard_route_probe()": "Context.route()",
 }
-_TERM = re.compile(r"(?<![^ (])(?:options\.([a-z_]+)|(%s)(?!\w))" % "|".join(map(re.escape, _WORDS)))
+_TERM = re.compile(r"(?<![^ (])(?:(%s)(?!\w)|options\.([a-z_]+))" % "|".join(map(re.escape, _WORDS)))
 
 
 def in_python(message: str) -> str:
     """A text of the library in the words of this binding."""
-    return _TERM.sub(lambda match: match[1] or _WORDS[match[2]], message)
+    return _TERM.sub(lambda match: match[2] or _WORDS[match[1]], message)
 
 
 class Error(OSError):

@@ -481,6 +481,19 @@ names_of_library_have_options() {
 	done < <(grep -ohE "donard-cli( [a-z]+)+" words/words.c tool/terms.c)
 }
 
+# Errors of a cache's client also reach users of nbdkit's plugin and of Python, who do not see the library's names. Both programs
+# have a word for each option that such an error names, also for those of the server. Neither passes flags or reserved members.
+names_of_cache_clients_have_words() {
+	local name
+	for name in $(literals_of lib | grep -E '^lib/(cache/client|rdma/reach)[a-z_]*\.c:' |
+		grep -oE '\<options\.[a-z_]+|\<(FORMAT|VOLATILE_OK|NO_CLEANER|READ_BACK|GIVE_UP_DAMAGED)\>' | sort -u |
+		grep -vxE 'options\.(flags|reserved)'); do
+		grep -qF "{ \"$name\"," nbd/worker.c || { echo "$name: nbd/worker.c has no word for it"; return 1; }
+		grep -qF "\"$name\":" python/donard/_errors.py || grep -qE "def connect\(.*[ (]${name#options.}:" python/donard/_queue.py ||
+			{ echo "$name: python/donard/_errors.py has no word for it"; return 1; }
+	done
+}
+
 # try_without_rdma NAME COMMAND... - a test that needs a machine without an RDMA device: libibverbs asks the kernel itself.
 try_without_rdma() {
 	wanted "$1" || return 0
@@ -495,6 +508,7 @@ run_cli_contracts() {
 	try "cli: errors of the library name no command and no option" library_speaks_api
 	try "cli: one that does is caught" command_line_in_library_is_caught
 	try "cli: what errors name has a name of the command line" names_of_library_have_options
+	try "cli: what errors of a cache name has words in nbdkit and Python" names_of_cache_clients_have_words
 	try "cli: JSON of a name that is not UTF-8" json_of_any_name
 	try "cli: errors as JSON are data" errors_are_data
 	try "cli: strings enter JSON at one place" strings_enter_json_once

@@ -149,6 +149,11 @@ print(order[-1], order.count("donard_close"), len(order) > 1)"""
         for text, expected in (("Copy without PASSTHROUGH, or pass ALLOW_BOUNCE.", "Copy without passthrough=True, or pass allow_bounce=True."),
                                ("Use a smaller options.block_bytes (donard_region_list() shows it)",
                                 "Use a smaller block_bytes (Context.regions() shows it)"),
+                               ("Start donard_cache_serve() on that machine with options.listen and options.port of this address.",
+                                "Start 'donard-cli cache serve' on that machine with --listen and --port of this address."),
+                               ("Start it with options.listen and this address.", "Start it with --listen and this address."),
+                               ("Format it anew for more (FORMAT, options.clients).", "Format it anew for more (--format, --clients)."),
+                               ("choose another one by options.port; options.clients_most", "choose another one by port; clients_most"),
                                ("/mnt/VERIFY: VERIFY_ME", "/mnt/VERIFY: VERIFY_ME")):
             self.assertEqual(donard._errors.in_python(text), expected)
         with self.assertRaisesRegex(donard.Error, "^block_bytes"):
