@@ -21,12 +21,12 @@ extern "C" {
 
 #define DONARD_CACHE_FORMAT		(1U << 0)	/* make a new log if the NVRAM holds none, or one without records */
 #define DONARD_CACHE_VOLATILE_OK	(1U << 1)	/* allow volatile NVRAM, and tell clients so */
-#define DONARD_CACHE_NO_CLEANER		(1U << 2)	/* leave the log alone while nobody writes and the next client finds a part free */
+#define DONARD_CACHE_NO_CLEANER		(1U << 2)	/* do not write an idle log to the drive, unless no part is free */
 #define DONARD_CACHE_READ_BACK		(1U << 3)	/* make clients of every device read back what they wrote */
 #define DONARD_CACHE_PASSTHROUGH	(1U << 4)	/* send NVMe commands to the drive, as DONARD_QUEUE_PASSTHROUGH does */
 /*
- * Drop acknowledged records whose bytes are damaged, and no others.  Their blocks go back to what the drive has, which may be older
- * than the last write but one: a record that a newer one replaces may never have been written to the drive.
+ * Drop acknowledged records whose bytes are damaged, and no others.  Their blocks go back to what the drive has, which may be
+ * several writes old: a record that a newer one replaces may never have been written to the drive.
  */
 #define DONARD_CACHE_GIVE_UP_DAMAGED	(1U << 5)
 
@@ -86,7 +86,7 @@ typedef void (*donard_cache_event_fn)(void *user, const struct donard_cache_even
  * @discard: only with FORMAT: the identity of the log that may be thrown away, with the records in it
  * @flags: DONARD_CACHE_*
  * @clients: only with FORMAT: how many clients can connect at once; each gets a part of the
- *	NVRAM; default 8.  When the last free part is taken, what clients that left have in theirs goes to the drive, also
+ *	NVRAM; default 8.  Once no part is free, the server writes to the drive what the parts of departed clients hold, even
  *	with NO_CLEANER
  * @high_percent: when the log is fuller than this, records go to the drive; at most 100; default 60
  * @low_percent: they go until the log is only this full; below @high_percent; default half of that
@@ -196,8 +196,8 @@ struct donard_cache_latency {
  * @window_bytes, @window_bytes_most: how many bytes of clients' data the log has, and how many
  *	it has room for
  * @fill_percent: how full the records or the fullest client's window are, whichever is more
- * @oldest_ms: how long the oldest record has been in the log, or since the server began, if it was recovered: records say
- *	nothing of the time when they came; 0 if the log is empty
+ * @oldest_ms: how long the oldest record has been in the log, counted from the server's start for a recovered record,
+ *	because records hold no time; 0 if the log is empty
  * @writes, @reads, @trims, @flushes: requests that were answered
  * @written_bytes, @read_bytes: bytes of these requests
  * @groups: groups of requests that were acknowledged together

@@ -74,8 +74,8 @@ struct donard_cache_options {
  * @options: where to connect, and how
  * @cache: set to the connection, which donard_cache_close() ends
  *
- * The call waits for the server's answer.  While every window has a client, or the log still has bytes of clients that left,
- * which are on their way to the drive, it asks again until options.timeout_ms is over.  Meanwhile it does what the queue's
+ * The call waits for the server's answer.  While every window has a client or still holds bytes of a client that left, it asks
+ * again until options.timeout_ms is over.  Meanwhile it does what the queue's
  * other caches need, except while a name server is asked: an address in figures needs none.
  *
  * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own machine, or cannot take this client

@@ -204,7 +204,7 @@ struct donard_leg {
  * struct donard_copy_result - what happened; valid after a failure too
  * @size: in: sizeof(struct donard_copy_result)
  * @bytes: how many bytes were copied, from the start of the range and without a gap; after a failure see @overwritten_bytes, too.
- *	0 if the copy finds that the device of a region that takes part was reset meanwhile
+ *	0 if the copy finds that the device of one of its regions was reset during the copy
  * @bounced_bytes: how many of those went through DRAM.  The last bytes, fewer than a block, may count although
  *	the route is direct.  They go through DRAM to a file, because another program may write next to them; to
  *	persistent memory, because a power cut could lose what follows them; and to a drive, if the region has no
@@ -279,8 +279,8 @@ struct donard_copy_result {
  *
  * At the end the call checks that a destination file still has all bytes, and that @dst still leads to it; if another
  * program has changed that, the call fails with -EBUSY.  So do not change the working directory during a call with a
- * relative path.  A file that the call made gets its name when all of it is there, and whoever waited for the name may take
- * the file, also before it is verified: the call succeeds then, and result.durable is false if the file has no name any more.
+ * relative path.  A new file gets its name once it is complete.  From then on another program may rename or remove it, even
+ * before it is verified: the call still succeeds, and result.durable is false if the file has no name any more.
  *
  * Returns 0; -EBADMSG when data did not arrive or verification failed;
  * -EHOSTUNREACH without a route; -ECANCELED when progress_fn stopped it; what begin_fn or end_fn failed with; -EINVAL, -E2BIG for

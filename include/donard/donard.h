@@ -267,7 +267,7 @@ enum donard_memtype {
 enum donard_region_state {
 	DONARD_STATE_UNKNOWN,
 	DONARD_STATE_READY,
-	DONARD_STATE_DRAINING,		/* being removed; or without pages: see donard_region_set_page_type() */
+	DONARD_STATE_DRAINING,		/* is being removed, or has no pages after a failed donard_region_set_page_type() */
 	DONARD_STATE_QUARANTINED,	/* gone, but a device may still write there */
 	DONARD_STATE_GONE,		/* ended: donard_memory_state() reports it, a list never does */
 };
@@ -350,8 +350,8 @@ const char *donard_region_state_text(enum donard_region_state state);
  * @granule_bytes, @bus_address: 0 if the caller did not ask for DONARD_REGION_NODE, or if the
  *	region's device node could not be opened
  * @unknown: why the last two are 0, or ""
- * @unrouted: a line per function, its BDF: functions that have no route here although the kernel
- *	would let them use the pages; the last line may be "and N more".  NULL if the caller is
+ * @unrouted: a line for each NVMe or RDMA function that the kernel lets use the region's pages although it has no
+ *	route to them: its BDF; the last line may be "and N more".  NULL if the caller is
  *	neither root nor in the region's group, or did not ask for DONARD_REGION_UNROUTED
  * @offset_bytes: where the region begins within its BAR
  * @folio_bytes: the unit of ownership: 4096, or more if the region was added with large folios
@@ -396,7 +396,7 @@ int donard_region_list(struct donard_context *ctx, struct donard_region_list **l
 /* Bits: what to find out about each region beyond its cheap files in sysfs. */
 #define DONARD_REGION_NODE	(1U << 0)	/* opens its node, for granule_bytes and bus_address */
 #define DONARD_REGION_HOLDERS	(1U << 1)	/* has the kernel look at all memory that is owned */
-#define DONARD_REGION_UNROUTED	(1U << 2)	/* has the kernel look at each function; their resets fail meanwhile */
+#define DONARD_REGION_UNROUTED	(1U << 2)	/* has the kernel check each function; a function's reset may fail meanwhile */
 
 /**
  * donard_region_list_parts() - list every region, but find out only some things
@@ -455,11 +455,12 @@ int donard_region_find(struct donard_context *ctx, const char *name, struct dona
  * @size: sizeof(struct donard_region_add)
  * @bdf: of the function, "0000:03:00.0"
  * @kind: which kind of that function's memory
- * @bar: for DONARD_KIND_PCI_BAR, and for DONARD_KIND_GPU_NVIDIA if it is not the largest
- *	prefetchable one; else 0
- * @page_type: 0 means p2pdma where the function's own driver has such pages for the memory (a CMB that the nvme driver
- *	publishes, a GPU with static BAR1): no other type can be had there.  Elsewhere 0 means generic if each NVMe and RDMA
- *	function of the machine has a route, else p2pdma where that is available.  pmem makes persistent memory a pmem device
+ * @bar: the BAR's number for DONARD_KIND_PCI_BAR; for DONARD_KIND_GPU_NVIDIA only if the memory is not behind the largest
+ *	prefetchable BAR; else 0
+ * @page_type: 0 means p2pdma if the function's own driver already has struct pages for the memory (a CMB that the nvme driver
+ *	publishes, a GPU with static BAR1); such memory can have no other type.  For other memory, 0 means generic if each NVMe
+ *	and RDMA function of the machine has a route, else p2pdma if that is available.  pmem makes persistent memory a pmem
+ *	device
  * @memtype: 0 means the default of the kind
  * @offset_bytes, @length_bytes: part of the BAR; length 0 is all of it
  * @note: NULL, or a buffer of DONARD_REASON_BYTES for a sentence that says which functions
@@ -514,7 +515,7 @@ typedef void (*donard_wait_fn)(void *user, const char *text);
  * @wait_fn: may be NULL; called on the calling thread
  * @user: for @wait_fn
  *
- * With the last region of a pci-bar function the call unbinds the function from the driver p2pmem and clears its
+ * The call unbinds a pci-bar function from the driver p2pmem when it removes the function's last region, and clears
  * driver_override, even if that was set before the region was added.
  *
  * Returns 0; -EBUSY with DONARD_REMOVE_IF_IDLE when the region is in use or being removed

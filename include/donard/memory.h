@@ -9,8 +9,8 @@
  *
  * Other processes see the bytes of a memory only if the program passes them on: as the
  * descriptor (info.fd), over a UNIX socket or by fork(), or as a dma-buf.  Plain DRAM has
- * no descriptor, and a fork() copies it: what one of the two writes, or a device for it, the
- * other does not see.
+ * no descriptor, and a fork() copies it: neither process sees what the other one, or a device
+ * on its behalf, writes from then on.
  *
  * When a region ends, poll() reports POLLPRI for info.fd, and donard_memory_state()
  * says what happened.  From then on the library's accesses fail with -ENODEV, and the
@@ -57,8 +57,8 @@ int donard_memory_dram(struct donard_context *ctx, uint64_t length_bytes,
  * freed and its requests have ended, and then frees them itself.  The call fails if the
  * first or the last byte belongs to a device, as in a mapping of /dev/p2pmem0: requests
  * would reach that device although nobody has judged the route.  Where a sandbox forbids
- * move_pages() or process_vm_readv(), /proc/self/maps tells of a mapping of a region and of a
- * dma-buf, and of no other device.
+ * move_pages() or process_vm_readv(), the call looks in /proc/self/maps instead, and finds only
+ * mappings of regions and dma-bufs there, not those of other devices.
  *
  * Returns 0; -EINVAL for no address, no length, or a range that wraps; -EHOSTUNREACH for
  * memory of a device; -ENOMEM.
@@ -92,8 +92,8 @@ int donard_memory_alloc(struct donard_context *ctx, const char *region, uint64_t
  *
  * The bytes keep their contents if the region is persistent, if they last belonged to the
  * same user, or if the caller has CAP_SYS_RAWIO; else they read as zero.  The memory owns
- * whole granules, or whole folios in a region of large folios, so also the bytes of these
- * that lie before and after the range.
+ * whole granules (whole folios in a region of large folios), including their bytes before and
+ * after the range.
  *
  * Returns 0; -EBUSY when another owns part of it; -ENXIO past the region's end; -EOPNOTSUPP
  * without the module, for a region that is a pmem device, and for a region of a GPU's memory:
@@ -129,16 +129,16 @@ int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t file_offset
  * If p2pmem exported the dma-buf, in this process or another, the new memory is memory of
  * the region: it has the same place and the same routes, and ends when the region ends.  It
  * does not own the bytes: the dma-buf does.  The caller must have the right to open the
- * region's device node.  Without that right a program can still mmap() the dma-buf itself,
- * as can everybody who has its descriptor.
+ * region's device node.  A program without that right can still mmap() the dma-buf, as can
+ * anyone who has its descriptor.
  *
  * If another driver exported the dma-buf, info.pages says what that driver maps.  If it
  * maps struct pages of the host's memory, transfers go there without a copy; they are not
  * peer-to-peer, and their completions say so.  If it maps memory without struct pages,
  * queues reach that with the CPU, and only with DONARD_QUEUE_ALLOW_BOUNCE.  If it maps
  * nothing (info.address is NULL and info.unmapped says why), only devices that import
- * dma-bufs reach the memory: donard_rdma_register().  From Linux 7.4 on an NVMe drive's
- * driver imports memory of these two kinds, so that queues reach it without a copy (queue.h).
+ * dma-bufs reach the memory: donard_rdma_register().  The driver of an NVMe drive imports
+ * memory of these two kinds in Linux 7.4 and later, so that queues reach it without a copy (queue.h).
  * These exporters do not say when they take the memory back; from then on accesses fail, and
  * loads and stores raise SIGBUS.
  *
@@ -284,8 +284,8 @@ const char *donard_memory_pages_text(enum donard_memory_pages pages);
  * @align_bytes: another process or device can map or import only a part whose address and
  *	length are multiples of this
  * @region_offset_bytes: where its first byte lies in the region; 0 for DRAM
- * @contiguous_bytes: how many bytes follow from there in the region without a gap.  Of a region, this and
- *	@region_offset_bytes are both 0 once it is being removed
+ * @contiguous_bytes: how many bytes follow from there in the region without a gap.  This and @region_offset_bytes are 0
+ *	once the region is being removed
  * @file_offset_bytes: where its first byte lies in the file behind @fd; 0 for a memory that
  *	came as a dma-buf, since that file does not own the bytes
  * @fd: a descriptor to poll and to pass on, which the memory owns.  It is -1 for DRAM and
@@ -396,12 +396,14 @@ int donard_memory_zero(struct donard_memory *memory, uint64_t offset_bytes, uint
  * @memory: the memory
  * @flags: DONARD_SYNC_DURABLE, or 0
  *
- * The call is a barrier for the thread's own stores through info.address, and for what devices wrote before.  Those of
- * another thread count once that thread has passed a fence behind them (sfence, or an atomic read-modify-write, such as a
- * mutex has): until then its processor may keep combined stores to itself.  For a dma-buf of another exporter the call asks
- * that exporter (DMA_BUF_IOCTL_SYNC).  Of a GPU that does not order by itself what others write into its memory
- * (CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING), the call makes that visible to kernels that start later, for memory of
- * donard_memory_from_cuda() and donard_memory_alloc_cuda(), not for the same bytes by another handle.
+ * The call is a barrier for the thread's own stores through info.address, and for what devices wrote before.  Stores of
+ * another thread are covered only once that thread has executed a fence after them (sfence, or an atomic read-modify-write,
+ * such as a mutex has): until then its processor may keep combined stores to itself.  For a dma-buf of another exporter the
+ * call asks that exporter (DMA_BUF_IOCTL_SYNC).
+ *
+ * If a GPU does not order what other devices write into its memory (CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING), the
+ * call makes these writes visible to GPU kernels that start later.  It does so only for memory of donard_memory_from_cuda() and
+ * donard_memory_alloc_cuda(), not for another handle to the same bytes.
  *
  * Returns 0; -EOPNOTSUPP for DONARD_SYNC_DURABLE on volatile memory; -EIO when the device
  * was reset since the last call, so that bytes written since then may be lost; -ENODEV; of such a GPU also -EINVAL when

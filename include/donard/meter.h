@@ -145,9 +145,9 @@ const char *donard_meter_name(const struct donard_meter *meter);
  * @memory: of this process
  * @bytes: its length
  *
- * A measurement has at most 8 such ranges, named before donard_meter_begin().  Pages
- * that are present at the beginning count whichever address is used to access them;
- * pages that come later count by this address only.  Meters that cannot tell
+ * A measurement has at most 8 such ranges, named before donard_meter_begin().  Accesses
+ * to pages that are present at donard_meter_begin() count through any address; accesses to pages
+ * that come later count only through this one.  Meters that cannot tell
  * payload apart ignore the call.
  *
  * Returns 0; -ENOSPC when there are as many already.

@@ -12,10 +12,10 @@
  * fails with -EPERM, and leaves the context and its text alone.  Each thread needs a queue
  * of its own, and a memory and a file of its own where threads share bytes (memory.h, file.h).
  *
- * In each direction the first request between a file and a memory asks the kernel for the
+ * The first request in each direction between a file and a memory asks the kernel for the
  * route, and moves a block to prove it, as donard_copy() does: that call waits while a few
- * blocks move.  So does the first write that reaches a further drive of a device that LVM or md
- * makes.  A write is proved with its own first block, which goes to the drive ahead of the rest.
+ * blocks move.  The first write that reaches another drive of an LVM or md device does the
+ * same.  A write is proved with its own first block, which goes to the drive ahead of the rest.
  * If the bytes of that block are all alike, or are on the drive already, it would prove nothing:
  * then random bytes take its place on the drive for a moment.  A refusal leaves the file as it
  * was, with two exceptions: past the end of a file the block may stay, and if the old block
@@ -23,17 +23,18 @@
  * again after a second to prove it, in a call that waits as the first did.  A queue remembers
  * the last 256 pairs of a file and a memory.
  *
- * A file can become one whose bytes go through DRAM (chattr +j).  The queue asks the file
- * system after requests have ended: those that may have gone through DRAM complete as
+ * The bytes of a file may begin to go through DRAM while it is open (chattr +j).  The queue asks
+ * the file system after requests have ended: those that may have gone through DRAM complete as
  * bounced.  The queue refuses further ones, or bounces them with ALLOW_BOUNCE.  Within a
  * second it also notices that a file or volume now lies on something else (device-mapper,
  * md, a further path).
  *
  * A dma-buf that another exporter maps without struct pages, or not at all, is out of a drive's reach (memory.h), unless
  * the kernel lets the driver of an NVMe drive import it (from Linux 7.4 on; the drive's own node, not a file on it; not
- * with PASSTHROUGH).  The first request then has it imported.  Nobody tells by which route the bytes go, nor is a block
- * moved to prove it: the completions have DONARD_ROUTE_NONE, predicted.  The queue holds that memory and that file until
- * donard_queue_unregister(), or until one of its calls finds that the program has freed the one or closed the other.
+ * with PASSTHROUGH).  The first request then has it imported.  The kernel does not report which route the bytes take, and
+ * the queue moves no block to prove one: the completions have DONARD_ROUTE_NONE, predicted.  The queue holds that memory
+ * and that file until donard_queue_unregister(), or until one of its calls finds that the program has freed the one or
+ * closed the other.
  *
  * If the kernel refuses io_uring to the process, as in most containers, the queue uses Linux AIO
  * (no_io_uring of struct donard_queue_info).  It then registers no memory, refuses PASSTHROUGH, and cannot cancel a
@@ -99,8 +100,8 @@ int donard_queue_open(struct donard_context *ctx, const struct donard_queue_opti
 /**
  * donard_queue_close() - end a queue
  * @queue: may be NULL.  The thread that opened it closes it.  Another thread may close it
- *	only once that thread has ended, which the caller has to make sure of: the call frees
- *	the queue.  With requests in flight, the call of another thread does nothing
+ *	only after the opening thread has ended; the caller must ensure that, because the call
+ *	frees the queue.  With requests in flight, the call of another thread does nothing
  *
  * The call cancels the requests that no device has begun, and waits for the rest: no device
  * writes into memory after that.  Completions that were not taken are lost.
@@ -314,7 +315,7 @@ int donard_queue_cancel(struct donard_queue *queue, const void *user);
  * @bounced_bytes: how many of these bytes went through DRAM
  * @registered_requests: how many of the requests used registered memory
  * @proofs: blocks that were moved to prove routes
- * @no_io_uring: what refuses io_uring to this process, so that the queue uses Linux AIO; or "".  It lives as long
+ * @no_io_uring: why this process cannot use io_uring, in which case the queue uses Linux AIO; else "".  It lives as long
  *	as the queue
  */
 struct donard_queue_info {

@@ -209,10 +209,14 @@ struct donard_rdma_event {
 typedef void (*donard_rdma_event_fn)(void *user, const struct donard_rdma_event *event);
 
 /*
- * The library calls it at least every 250 ms while a call of a server or a client waits.  It does not call it while a name is
- * looked up; in the two seconds at most in which it tells the other side of an end, or finds out why a connection ended; and
- * while the CPU's access to a region waits for the end of a reset of its device (docs/lifetime.md), that is, while a server
- * zeroes memory or its program reads or writes it.  Nonzero ends the call that waits.  It must not use the client.
+ * The library calls it at least every 250 ms while a call of a server or a client waits.  It does not call it:
+ *
+ *   - while a name is looked up;
+ *   - for up to two seconds, while the library tells the other side of an end, or finds out why a connection ended;
+ *   - while the CPU's access to a region waits for the end of a reset of its device (docs/lifetime.md), that is, while a
+ *     server zeroes memory or its program reads or writes it.
+ *
+ * Nonzero ends the call that waits.  It must not use the client.
  */
 typedef int (*donard_stop_fn)(void *user);
 
@@ -252,8 +256,8 @@ struct donard_rdma_asked {
  * @size: sizeof(struct donard_rdma_answer)
  * @value: any number
  * @verdict: any number
- * @changed: the program has written into the memory for the client.  The server zeroes volatile memory when the
- *	client leaves, as it does after a client that could write.  Clients do not see this member
+ * @changed: the program has written into the memory for the client.  The server then zeroes volatile memory when
+ *	the client leaves, as after a client that could write.  Clients do not see this member
  * @reserved: zero
  */
 struct donard_rdma_answer {
@@ -276,8 +280,8 @@ typedef int (*donard_rdma_answer_fn)(void *user, const struct donard_rdma_asked 
  * donard_rdma_keep_up() - let the client hear that the server is alive
  * @asked: the question that is being answered
  *
- * For an answer that takes long: call it about every tenth of a second, and let answer_fn return what it returns unless
- * that is 0.  Call it only in the thread that called answer_fn, and until that returns.
+ * For an answer that takes long: call it about every tenth of a second.  If it returns nonzero, return that from answer_fn.
+ * Call it only in the thread that called answer_fn, and until that returns.
  *
  * Meanwhile the server refuses others that connect: event_fn may be called.
  *
@@ -299,7 +303,7 @@ int donard_rdma_keep_up(const struct donard_rdma_asked *asked);
  *	its own, at least DONARD_RDMA_FIRST_MESSAGE_MS
  * @flags: DONARD_RDMA_READ_BACK: a NIC that does DMA may hold back written bytes after it has told the client that
  *	they arrived.  A client that may read therefore reads the last of them, which pushes them out.  Soft RDMA
- *	copies with the CPU and does not need that; with this flag its clients do so too
+ *	copies with the CPU and needs no such read; this flag makes its clients do it as well
  * @event_fn: called with each event; may be NULL
  * @stop_fn: asked whether to end; may be NULL
  * @services: a bit (1U << service) for each question that answer_fn answers
@@ -428,7 +432,7 @@ int donard_rdma_connect(struct donard_context *ctx, const struct donard_rdma_con
  *
  * Close the client before its memories are freed and its context is closed.
  *
- * Without donard_rdma_leave() before, the call says good-bye for a client that ends early, and waits at most two
+ * If donard_rdma_leave() was not called, the call tells the server that the client ends early, and waits at most two
  * seconds for the answer.  No device reads or writes attached memory when the call has returned.
  */
 void donard_rdma_close(struct donard_rdma_client *client);
@@ -491,9 +495,9 @@ int donard_rdma_client_info(const struct donard_rdma_client *client, struct dona
  *	the memory is detached
  *
  * Without this call, the first request that uses the memory attaches it.  The memory must stay until
- * donard_rdma_detach() or donard_rdma_close().  For memory that is already attached, it says how that is registered.
- * If it is attached only as a source and @directions asks for reads, the call waits for all requests and registers it
- * again.
+ * donard_rdma_detach() or donard_rdma_close().  If the memory is already attached, the call only fills in @info, with one
+ * exception: if it is attached as a source alone and @directions asks for reads, the call waits for all requests and
+ * registers it again.
  *
  * Returns as donard_rdma_register(); -EROFS for memory that may not be written; -EINVAL for memory of another context, and
  * for other directions; what the connection failed with.
@@ -518,7 +522,7 @@ int donard_rdma_detach(struct donard_rdma_client *client, struct donard_memory *
  * @memory_offset_bytes: in the memory; any
  * @length_bytes: up to 1 GiB; a request of more than 1 MiB is sent as several work requests
  *
- * The call begins a request, and never waits for it; the first call for a memory may have to attach that, which takes time
+ * The call begins a request, and never waits for it; the first call with a memory may have to attach it, which takes time
  * (donard_rdma_attach()).  Small requests are handed to the device together: by
  * later calls, or by donard_rdma_wait() at the latest.
  *

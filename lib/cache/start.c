@@ -139,7 +139,7 @@ static int format(struct dnd_cache_server *server, const char *drive_id, enum dn
 
 	if (!geometry.drive_bytes)
 		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, DND_AT("backing"),
-				       "%s: it has not one whole block. Make the file as large as the "
+				       "%s: it is smaller than one block. Make the file as large as the "
 				       "drive that clients are to see (fallocate -l SIZE).", drive->path);
 	rc = geometry.length_bytes < bytes ? dnd_cache_check_geometry(server->ctx, &geometry) : no_staging(server);
 	if (!rc)
@@ -279,8 +279,8 @@ static int open_drive(struct dnd_cache_server *server)
 		return dnd_fail(server->ctx, DND_E_BOUNCES, "%s: its bytes would go through DRAM: %s.",
 				server->drive.path, server->drive.bounces);
 	if (server->drive.not_flushed[0])
-		return dnd_fail(server->ctx, DND_E_UNSUPPORTED, "%s: the log forgets records once the drive was told to flush them, but "
-				"a power cut may still lose them: %s.", server->drive.path, server->drive.not_flushed);
+		return dnd_fail(server->ctx, DND_E_UNSUPPORTED, "%s: its flushes may not reach the medium, so that a power cut could lose "
+				"records that the log has dropped: %s.", server->drive.path, server->drive.not_flushed);
 	return dnd_cache_lock_file(server);
 }
 

@@ -219,7 +219,7 @@ int dnd_region_access_failed(struct donard_context *ctx, const struct dnd_region
 		return dnd_fail(ctx, DND_E_DEVICE, "%s: the device was reset meanwhile: what was read or "
 				"written may be lost. Do it again.", region->name);
 	case EREMOTEIO:
-		return dnd_fail(ctx, DND_E_DEVICE, "%s: what others wrote cannot be shown to the GPU "
+		return dnd_fail(ctx, DND_E_DEVICE, "%s: writes by other devices cannot be made visible to the GPU "
 				"(cuFlushGPUDirectRDMAWrites() failed, or the memory was freed). Look at the GPU's state and its "
 				"driver's log, and write it again.", region->name);
 	}

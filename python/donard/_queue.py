@@ -97,9 +97,9 @@ class Queue(Owner):
     What is prepared by read(), write() and flush() begins with submit() or wait(). The queue keeps the object of each
     request until its completion is taken.
 
-    In each direction the first request between a file and a memory asks for their route, and moves a block to prove it;
-    that call waits. So do the first write that reaches a further drive of a device that LVM or md makes, and, at most once
-    a second, a call that tries again to prove a route that could only be predicted.
+    The first request in each direction between a file and a memory asks for their route, and moves a block to prove it;
+    that call waits. So do the first write that reaches another drive of an LVM or md device, and, at most once a second, a
+    call that tries again to prove a route that could only be predicted.
     """
 
     def __init__(self, context: Context, depth: int, flags: int) -> None:
