@@ -52,8 +52,9 @@
  *   ENETDOWN    the port of an RDMA device is not active
  *   ENFILE      all programs together have too many open files
  *   ENODATA     the memory holds no log of a write cache
- *   ENODEV      there is no such device or region, or it is gone
- *   ENOENT      there is no such file
+ *   ENODEV      there is no such device, region or server, or it is gone; a file to write does not exist; or the
+ *               log of a write cache is for another drive
+ *   ENOENT      there is no such file or folder
  *   ENOMEM      there is too little memory, or the limit of locked memory is too low
  *   ENOSPC      there is no room left; the text says where
  *   ENOSYS      this kernel does not have the system call, or a sandbox pretends so
@@ -61,12 +62,12 @@
  *   ENXIO       the range goes past the end
  *   EOPNOTSUPP  this machine, kernel or device cannot do it
  *   EPERM       the queue belongs to another thread or process, a sandbox forbids a system call, or the kernel is locked down
- *   EPROTO      the RDMA peer is not donard, or is another version of it
+ *   EPROTO      the peer or server is not donard, or is another version of it
  *   EPROTONOSUPPORT  the log of a write cache is of another version
  *   ERANGE      the number is too large
  *   EROFS       it is read-only, or was not opened for writing
  *   ESHUTDOWN   the RDMA server is ending, or its memory or drive is gone
- *   ETIMEDOUT   the RDMA peer was silent for longer than the time limit, or no name server answers
+ *   ETIMEDOUT   the peer or server was silent for longer than the time limit, or no name server answers
  *   EUCLEAN     the kernel can offer that memory only after the next boot
  *   EXDEV       the GPU memory lies outside the part of the GPU's BAR that a region covers
  */
