@@ -30,8 +30,8 @@ static int cut(struct dnd_copy *copy)
 	if (rc || dnd_drive_length(drive) <= end)
 		return rc;
 	return dnd_fail(copy->ctx, DND_E_BUSY, "%s: another program changed its length during the copy. All was copied, and "
-			"nothing was cut from the file, which is longer than SRC. Wait for that program, and copy again.",
-			drive->path);
+			"nothing was cut from the file, which is longer than the source. Wait for that program, and "
+			"copy again.", drive->path);
 }
 
 /*

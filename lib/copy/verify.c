@@ -116,11 +116,12 @@ static int drop_cached(struct dnd_copy *copy)
 		return 0;
 	if (pages < 0)
 		return dnd_fail_errno(copy->ctx, (int)pages, "%s: nobody tells whether pages of it stay in the page cache, which VERIFY "
-				      "would compare with SRC, and not what the drive holds (cachestat, or mincore before Linux 6.5). All "
-				      "was copied. Allow that call, or compare the files yourself after a remount.", drive->path);
+				      "would compare with the source, and not what the drive holds (cachestat, or mincore "
+				      "before Linux 6.5). All was copied. Allow that call, or compare the files yourself after a "
+				      "remount.", drive->path);
 	return dnd_fail(copy->ctx, DND_E_BUSY, "%s: %lld pages of it stay in the page cache because another program maps or reads "
-			"it: VERIFY would compare these with SRC, and not what the drive holds. All was copied. End that "
-			"program and copy again, or compare the files yourself after a remount.", drive->path,
+			"it: VERIFY would compare these with the source, and not what the drive holds. All was copied. End "
+			"that program and copy again, or compare the files yourself after a remount.", drive->path,
 			(long long)pages);
 }
 

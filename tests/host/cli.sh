@@ -441,9 +441,10 @@ literals_of() {
 	grep -rnoE '"([^"\\]|\\.)*"' "$1" --include='*.[ch]'
 }
 
-# options_in FOLDER - literals with what only the command line has. Other programs have options, too.
+# options_in FOLDER - literals with what only the command line has, also its placeholders. Other programs have options, too.
 options_in() {
-	literals_of "$1" | sed -E 's/(mdadm|blockdev|podman run|docker run) [^)"]*//g' | grep -E 'donard-cli|[^a-z0-9-]--[a-z][a-z-]*([^a-z=-]|$)'
+	literals_of "$1" | sed -E 's/(mdadm|blockdev|podman run|docker run) [^)"]*//g' |
+		grep -E 'donard-cli|[^a-z0-9-]--[a-z][a-z-]*([^a-z=-]|$)|\<(SRC|DST|REGION|ADDR)\>'
 }
 
 library_speaks_api() {
@@ -460,8 +461,9 @@ command_line_in_library_is_caught() {
 		fail("Start it (mdadm --run) or pass --via.");
 		fail("Name another region (--via)");
 		argv = { "perf", "--log-fd=1" };
+		fail("longer than SRC.");
 	END
-	diff - <(cd "$tree" && options_in . | cut -d: -f2) <<<$'1\n3\n4\n5'
+	diff - <(cd "$tree" && options_in . | cut -d: -f2) <<<$'1\n3\n4\n5\n7'
 }
 
 # What the library names as its headers do, one place of the programs has in the words of the command line.
