@@ -29,9 +29,9 @@ static const char *forbidden(uint64_t attributes)
 	if (attributes & STATX_ATTR_IMMUTABLE)
 		return "it is immutable. Take that from it (chattr -i)";
 	if (attributes & STATX_ATTR_APPEND)
-		return "it can only be appended to, and a copy writes in any order. Take that from it (chattr -a)";
+		return "it can only be appended to, and donard writes in any order. Take that from it (chattr -a)";
 	if (attributes & STATX_ATTR_VERITY)
-		return "it has fs-verity, which makes it read-only for good. Write a copy of it without that";
+		return "it has fs-verity, which makes it read-only for good. Write to a copy of it without that";
 	return NULL;
 }
 
@@ -65,13 +65,13 @@ int dnd_drive_denied(struct donard_context *ctx, const struct dnd_drive *drive, 
 	const char *cause = drive->writable && drive->is_file && error_number == EPERM ? forbidden(attributes) : NULL;
 
 	if (error_number == ETXTBSY)
-		return dnd_fail(ctx, DND_E_BUSY, "%s: cannot be opened for writing: it is a program that runs. End it, or choose another "
-				"destination.", drive->path);
+		return dnd_fail(ctx, DND_E_BUSY, "%s: cannot be opened for writing: it is a program that runs. End it, or use "
+				"another file.", drive->path);
 	if (cause && drive->unnamed)
-		return dnd_fail(ctx, DND_E_PERMISSION, "%s: cannot be created in %s: %s, or choose another destination.",
+		return dnd_fail(ctx, DND_E_PERMISSION, "%s: cannot be created in %s: %s, or use another folder.",
 				drive->path, path, cause);
 	if (cause)
-		return dnd_fail(ctx, DND_E_PERMISSION, "%s: cannot be opened for writing: %s, or choose another destination.",
+		return dnd_fail(ctx, DND_E_PERMISSION, "%s: cannot be opened for writing: %s, or use another file.",
 				drive->path, cause);
 	return dnd_fail_access(ctx, error_number, drive->is_file ? remedy_for_file(drive, path) : remedy_for_device(drive, path),
 			       "%s: cannot be %s", drive->path, what);
@@ -89,6 +89,6 @@ int dnd_drive_check_swap(struct donard_context *ctx, const struct dnd_drive *dri
 {
 	if (!fallocate(drive->fd, FALLOC_FL_KEEP_SIZE, INT64_MAX, 1) || errno != ETXTBSY)
 		return 0;
-	return dnd_fail(ctx, DND_E_BUSY, "%s: cannot be written: %s, or choose another destination.", drive->path,
+	return dnd_fail(ctx, DND_E_BUSY, "%s: cannot be written: %s, or use another file.", drive->path,
 			dnd_drive_forbidden(drive, ETXTBSY));
 }

@@ -56,7 +56,7 @@ static const struct dnd_bounce
 	journalled_file = { "ext4 journals the data of the file (attribute +j)",
 			    "Use a file without it, made in a folder without it" },
 	inlined = { "the bytes of the file lie in its inode (inline_data)",
-		    "Copy so small a file by cp, or remove the destination first" },
+		    "Use cp for so small a file, or remove it first if it is to be written" },
 	refused = { "its file system does no direct I/O on this file",
 		    "Use ext4 or XFS with its default options" },
 	stable = { "the drive wants stable pages (queue/stable_writes), and XFS keeps them in DRAM",

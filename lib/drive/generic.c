@@ -33,7 +33,7 @@ int dnd_generic_find(struct donard_context *ctx, const struct dnd_drive *drive, 
 	if (dnd_sysfs_read(ctx, text, sizeof(text), "block/%s/device/%s/dev", disk, name) ||
 	    sscanf(text, "%u:%u", &number[0], &number[1]) != 2)
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the kernel has no generic device for "
-				"its namespace (%s). Copy without PASSTHROUGH.", drive->path,
+				"its namespace (%s). Leave PASSTHROUGH out.", drive->path,
 				name);
 	*device = makedev(number[0], number[1]);
 	return 0;
@@ -70,8 +70,8 @@ int dnd_generic_limits(struct donard_context *ctx, const struct dnd_drive *drive
 	generic->limit_bytes = dnd_round_down(bytes, generic->lba_bytes);
 	if (generic->limit_bytes && generic->start_bytes % generic->lba_bytes == 0)
 		return 0;
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the limits of %s are unknown or unusable. Copy "
-			"without PASSTHROUGH.", drive->path, drive->blockdev.disk);
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the limits of %s are unknown or unusable. Leave "
+			"PASSTHROUGH out.", drive->path, drive->blockdev.disk);
 }
 
 const char *dnd_generic_unfit(const uint8_t identify[4096], uint32_t lba_bytes)
@@ -90,8 +90,8 @@ const char *dnd_generic_unfit(const uint8_t identify[4096], uint32_t lba_bytes)
 
 static int unfit(struct donard_context *ctx, const struct dnd_drive *drive, const char *why)
 {
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its namespace cannot be copied by NVMe commands: "
-			"%s. Copy without PASSTHROUGH.", drive->path, why);
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: PASSTHROUGH cannot be used for its namespace: "
+			"%s. Leave PASSTHROUGH out.", drive->path, why);
 }
 
 static int no_node(struct donard_context *ctx, const struct dnd_drive *drive, const char *path, dev_t device)
@@ -100,8 +100,8 @@ static int no_node(struct donard_context *ctx, const struct dnd_drive *drive, co
 
 	snprintf(number, sizeof(number), "%u:%u", major(device), minor(device));
 	dnd_node_making(path, 'c', number, making, sizeof(making));
-	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no node %s of its generic device. %s, or copy without "
-			"PASSTHROUGH.", drive->path, path, making);
+	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no node %s of its generic device. %s, or leave "
+			"PASSTHROUGH out.", drive->path, path, making);
 }
 
 static int no_access(struct donard_context *ctx, const struct dnd_drive *drive, const char *path,
@@ -109,8 +109,8 @@ static int no_access(struct donard_context *ctx, const struct dnd_drive *drive, 
 {
 	const char *obstacle = dnd_node_obstacle(path, drive->writable);
 
-	return dnd_fail_access(ctx, error_number, obstacle ? obstacle : "Run as root (CAP_SYS_ADMIN), or copy without "
-			       "PASSTHROUGH", "%s: its generic device %s cannot be used",
+	return dnd_fail_access(ctx, error_number, obstacle ? obstacle : "Run as root (CAP_SYS_ADMIN), or leave "
+			       "PASSTHROUGH out", "%s: its generic device %s cannot be used",
 			       drive->path, path);
 }
 
@@ -190,7 +190,7 @@ static int check_kernel(struct donard_context *ctx, const struct dnd_drive *driv
 		return 0;
 	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: PASSTHROUGH needs Linux 6.12 or later, and this is "
 			"%s: older ones may report an NVMe command as done that never reached the "
-			"drive. Copy without PASSTHROUGH.", drive->path, name.release);
+			"drive. Leave PASSTHROUGH out.", drive->path, name.release);
 }
 
 static int check_ring(struct donard_context *ctx, const struct dnd_drive *drive,
@@ -206,7 +206,7 @@ static int check_ring(struct donard_context *ctx, const struct dnd_drive *drive,
 	if (!rc)
 		return 0;
 	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: this kernel takes no NVMe commands by io_uring "
-			"(%s). Copy without PASSTHROUGH.", drive->path,
+			"(%s). Leave PASSTHROUGH out.", drive->path,
 			strerror(-rc));
 }
 
@@ -214,7 +214,7 @@ static int refuse_file(struct donard_context *ctx, const struct dnd_drive *drive
 {
 	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: it is a file, and only the file system "
 			"knows where its blocks are; PASSTHROUGH is for a whole NVMe namespace or "
-			"a partition. Name one, or copy without PASSTHROUGH.", drive->path);
+			"a partition. Name one, or leave PASSTHROUGH out.", drive->path);
 }
 
 /* The kernel would silently bounce memory that is not aligned enough for the drive. */
@@ -224,7 +224,7 @@ static int check_block(struct donard_context *ctx, const struct dnd_drive *drive
 	if (generic->limit_bytes >= align && generic->memory_align_bytes <= align)
 		return 0;
 	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: one NVMe command cannot move a block "
-			"of %u bytes. Copy without PASSTHROUGH.", drive->path, align);
+			"of %u bytes. Leave PASSTHROUGH out.", drive->path, align);
 }
 
 static int open_checked(struct donard_context *ctx, const struct dnd_drive *drive,
@@ -255,7 +255,7 @@ int dnd_generic_open(struct donard_context *ctx, const struct dnd_drive *drive, 
 		return refuse_file(ctx, drive);
 	if (drive->blockdev.stack)
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: %s is made of other devices, and PASSTHROUGH "
-				"sends commands to one drive. Copy without PASSTHROUGH.", drive->path,
+				"sends commands to one drive. Leave PASSTHROUGH out.", drive->path,
 				drive->blockdev.disk);
 	rc = open_checked(ctx, drive, generic);
 	return rc ? rc : check_block(ctx, drive, align, generic);

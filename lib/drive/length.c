@@ -40,12 +40,13 @@ static int not_reserved(struct donard_context *ctx, const struct dnd_drive *driv
 	if (error_number == ENOSPC || error_number == EDQUOT)
 		return dnd_drive_no_room(ctx, drive, bytes, error_number);
 	if (forbidden)
-		return dnd_fail(ctx, error_number == ETXTBSY ? DND_E_BUSY : DND_E_PERMISSION, "%s: cannot be written: %s, or choose "
-				"another destination.", drive->path, forbidden);
+		return dnd_fail(ctx, error_number == ETXTBSY ? DND_E_BUSY : DND_E_PERMISSION,
+				"%s: cannot be written: %s, or use another file.", drive->path, forbidden);
 	if ((error_number == EPERM || error_number == ENOSYS) && dnd_is_filtered())
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: space for the copy cannot be reserved: a seccomp filter of this container "
-				"or service forbids fallocate (%s). Let the filter allow it.", drive->path, strerror(error_number));
-	return dnd_fail_errno(ctx, error_number, "%s: space for the copy cannot be reserved", drive->path);
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the space that it needs cannot be reserved: a seccomp filter "
+				"of this container or service forbids fallocate (%s). Let the filter allow it.", drive->path,
+				strerror(error_number));
+	return dnd_fail_errno(ctx, error_number, "%s: the space that it needs cannot be reserved", drive->path);
 }
 
 /* The way to an open file by /proc. */
@@ -117,7 +118,8 @@ static int folder_denies(struct donard_context *ctx, const struct dnd_drive *dri
 	int rc;
 
 	rc = dnd_drive_denied(ctx, drive, folder_of(drive, path), error_number);
-	dnd_fail_more(ctx, " All had been copied, and is gone: its folder was changed during the copy.");
+	dnd_fail_more(ctx, " Its folder was changed meanwhile%s.",
+		      dnd_drive_length(drive) ? ", and all that was written is gone" : "");
 	return rc;
 }
 
@@ -140,7 +142,7 @@ int dnd_drive_name(struct donard_context *ctx, struct dnd_drive *drive)
 	if (rc == -ENOENT && has_folder(drive) && !can_link(drive->fd))
 		return cannot_link(ctx, drive);
 	if (rc == -ENOENT || rc == -EXDEV)
-		return dnd_fail(ctx, DND_E_BUSY, "%s: the new file cannot be given its name: %s meanwhile. Copy again, into a "
+		return dnd_fail(ctx, DND_E_BUSY, "%s: the new file cannot be given its name: %s meanwhile. Try again in a "
 				"folder that stays.", drive->path, rc == -ENOENT ? "its folder was moved or removed" :
 				"another file system was mounted over its folder");
 	if (rc == -EPERM || rc == -EACCES)

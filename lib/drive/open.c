@@ -50,8 +50,8 @@ static int check_file_system(struct donard_context *ctx, const char *path, const
 		return dnd_fail_errno(ctx, errno, "%s", path);
 	if (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == DND_XFS_MAGIC)
 		return 0;
-	return dnd_fail(ctx, DND_E_FILE_SYSTEM, "%s: its file system is %s, and donard copies files of ext4 and xfs alone, straight "
-			"or through DRAM", path, name_file_system((unsigned long)fs.f_type, number));
+	return dnd_fail(ctx, DND_E_FILE_SYSTEM, "%s: its file system is %s, and donard reads and writes files of ext4 "
+			"and xfs alone, straight or through DRAM", path, name_file_system((unsigned long)fs.f_type, number));
 }
 
 static const char *file_type(mode_t mode)
@@ -115,9 +115,8 @@ static int check_type(struct donard_context *ctx, struct dnd_drive *drive, const
 
 static int is_read_only(struct donard_context *ctx, struct dnd_drive *drive)
 {
-	return dnd_fail(ctx, DND_E_READ_ONLY, "%s: it is read-only. Make it writable (%s) or choose "
-			"another destination.", drive->path,
-			drive->is_file ? "mount -o remount,rw" : "blockdev --setrw");
+	return dnd_fail(ctx, DND_E_READ_ONLY, "%s: it is read-only. Make it writable (%s) or use another %s.", drive->path,
+			drive->is_file ? "mount -o remount,rw" : "blockdev --setrw", drive->is_file ? "file system" : "drive");
 }
 
 /* @path: that of the drive, or the folder of a new file. */
@@ -147,7 +146,7 @@ static int check_zones(struct donard_context *ctx, const struct dnd_drive *drive
 	if (!dnd_blockdev_is_zoned(ctx, &drive->blockdev))
 		return 0;
 	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: it is zoned: each zone takes writes only in order, at its write pointer, which "
-			"a copy does not keep to. Choose another destination.", drive->path);
+			"donard does not keep to. Use another drive.", drive->path);
 }
 
 static int check_writable(struct donard_context *ctx, struct dnd_drive *drive)
@@ -503,7 +502,7 @@ static int no_folder(struct donard_context *ctx, const char *path, const char *f
 	if (check_link(ctx, folder))
 		return -ENOENT;
 	dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: cannot be created: there is no folder %s. Make it first (mkdir -p), or "
-		 "choose another destination.", path, folder);
+		 "use another folder.", path, folder);
 	return -ENOENT;
 }
 

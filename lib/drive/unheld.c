@@ -167,12 +167,12 @@ int dnd_drive_check_unheld(struct donard_context *ctx, const struct dnd_drive *d
 	struct search search = { .drive = drive };
 
 	if (finds(ctx, &search, "block", look_at_disk))
-		return dnd_fail(ctx, DND_E_MOUNTED, "%s: the loop device %s lies on it, and a copy would overwrite what that holds. "
-				"Detach it first (losetup -d /dev/%s), or choose another destination.", drive->path, search.found,
-				search.found);
+		return dnd_fail(ctx, DND_E_MOUNTED, "%s: the loop device %s lies on it, and writing to it would overwrite what "
+				"that holds. Detach it first (losetup -d /dev/%s), or use another file or drive.",
+				drive->path, search.found, search.found);
 	if (finds(ctx, &search, NVME_TARGET, look_at_subsystem) || finds(ctx, &search, SCSI_TARGET, look_at_adapter))
-		return dnd_fail(ctx, DND_E_MOUNTED, "%s: this machine exports it (%s/%s), and a copy would overwrite what its "
-				"clients keep there. End that first, or choose another destination.", drive->path, ctx->sysfs_root,
-				search.found);
+		return dnd_fail(ctx, DND_E_MOUNTED, "%s: this machine exports it (%s/%s), and writing to it would overwrite "
+				"what its clients keep there. End that first, or use another file or drive.", drive->path,
+				ctx->sysfs_root, search.found);
 	return 0;
 }

@@ -18,7 +18,7 @@ static int is_mounted(struct donard_context *ctx, const struct dnd_drive *drive,
 	if (drive->adopted)
 		return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is mounted at %s%s, and its adopted descriptor would "
 				"write under the file system. Unmount it first.", drive->path, use->by, use->as);
-	return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is mounted at %s%s; a copy would "
+	return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is mounted at %s%s; writing to it would "
 			"destroy the file system. Unmount it first.", drive->path, use->by, use->as);
 }
 
@@ -31,14 +31,14 @@ static int is_leg(struct donard_context *ctx, const struct dnd_drive *drive, con
 
 static int is_swap(struct donard_context *ctx, const struct dnd_drive *drive, const struct dnd_use *use)
 {
-	return dnd_fail(ctx, DND_E_BUSY, "%s: %s is swap space that is in use; a copy would destroy what the kernel keeps "
-			"there. Take it from the kernel first (swapoff %s).", drive->path, use->by, use->by);
+	return dnd_fail(ctx, DND_E_BUSY, "%s: %s is swap space that is in use; writing to it would destroy what the "
+			"kernel keeps there. Take it from the kernel first (swapoff %s).", drive->path, use->by, use->by);
 }
 
 static int is_journal(struct donard_context *ctx, const struct dnd_drive *drive, const struct dnd_use *use)
 {
-	return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is the journal of an ext4 that is mounted (%s%s); a copy would destroy that "
-			"file system. Unmount it first.", drive->path, use->by, use->as);
+	return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is the journal of an ext4 that is mounted (%s%s); writing to it would "
+			"destroy that file system. Unmount it first.", drive->path, use->by, use->as);
 }
 
 /* @device: the drive's, or that of a leg.  *unread: 0, or why it is not known whether it is mounted. */

@@ -150,7 +150,7 @@ static int failed_in_reset(struct dnd_join *join, const char *what, uint64_t off
 {
 	return dnd_fail(join->ctx, DND_E_DEVICE, "%s: %s at offset %llu failed: its controller is "
 			"being reset, and with PASSTHROUGH a command that fails meanwhile is "
-			"not tried again. Repeat the copy, or copy without PASSTHROUGH.",
+			"not tried again. Repeat it, or leave PASSTHROUGH out.",
 			join->drive->path, what, (unsigned long long)offset);
 }
 
@@ -158,16 +158,16 @@ static int failed_in_reset(struct dnd_join *join, const char *what, uint64_t off
 static int cancelled(struct dnd_join *join, const char *what, uint64_t offset)
 {
 	return dnd_fail(join->ctx, DND_E_DEVICE, "%s: %s at offset %llu was cancelled: the drive did not answer in time, or was "
-			"reset. Look at dmesg, and repeat the copy.", join->drive->path, what, (unsigned long long)offset);
+			"reset. Look at dmesg, and repeat it.", join->drive->path, what, (unsigned long long)offset);
 }
 
 /* dnd_generic_check() stopped the command; it does not stop commands in flight.  An open file keeps the size that it had. */
 static int changed_below(struct dnd_join *join, const char *what, uint64_t offset, int error_number)
 {
 	if (error_number == EROFS)
-		return dnd_fail(join->ctx, DND_E_READ_ONLY, "%s: it was made read-only during the copy, and the %s at offset "
-				"%llu was not sent. Make it writable (blockdev --setrw), and copy again.", join->drive->path,
-				what, (unsigned long long)offset);
+		return dnd_fail(join->ctx, DND_E_READ_ONLY, "%s: it was made read-only after it was opened, and the %s at "
+				"offset %llu was not sent. Make it writable (blockdev --setrw), and repeat it.",
+				join->drive->path, what, (unsigned long long)offset);
 	return dnd_fail(join->ctx, DND_E_DEVICE, "%s: its size or its format was changed since it was opened, and the %s at "
 			"offset %llu was not sent: commands of PASSTHROUGH do not stop at the end of a partition. Those in "
 			"flight at that moment went to the old place. Look at the partition table, open the drive again if your "
@@ -179,7 +179,7 @@ static int protection_failed(struct dnd_join *join, const char *what, uint64_t o
 {
 	return dnd_fail(join->ctx, DND_E_DEVICE, "%s: %s at offset %llu failed: a block does not match its protection "
 			"information. It was not written since the drive was formatted, or is damaged: write it, or "
-			"copy other blocks.", join->drive->path, what, (unsigned long long)offset);
+			"use other blocks.", join->drive->path, what, (unsigned long long)offset);
 }
 
 static int cut_short(struct dnd_join *join, bool writes, uint64_t offset)

@@ -244,17 +244,19 @@ int dnd_trial_write(struct dnd_trial *trial, const struct dnd_place *from)
 /* Says what became of a block that cannot be put back.  It is as before if the drive refused the first write as well. */
 static void say_what_is_left(struct dnd_trial *trial)
 {
+	const struct dnd_drive *drive = trial->join->drive;
+	const char *what = drive->is_file ? "file" : "drive";
 	unsigned long long offset = trial->proof->offset;
-	ssize_t got = pread(trial->join->drive->fd, trial->fill, trial->join->align, (off_t)offset);
+	ssize_t got = pread(drive->fd, trial->fill, trial->join->align, (off_t)offset);
 
 	if (got <= 0 || memcmp(trial->fill, trial->seen, (size_t)got))
 		trial->join->spoilt_end = offset + trial->join->align;
 	if (got <= 0)
-		dnd_fail_more(trial->join->ctx, " A block of the destination (offset %llu) may have been overwritten: it cannot be "
-			      "written or read any more.", offset);
+		dnd_fail_more(trial->join->ctx, " A block of the %s to be written (offset %llu) may have been overwritten: it "
+			      "cannot be written or read any more.", what, offset);
 	else if (memcmp(trial->fill, trial->seen, (size_t)got))
-		dnd_fail_more(trial->join->ctx, " A block of the destination was overwritten (offset %llu), and could not "
-			      "be put back.", offset);
+		dnd_fail_more(trial->join->ctx, " A block of the %s to be written was overwritten (offset %llu), and could "
+			      "not be put back.", what, offset);
 	else
 		dnd_fail_more(trial->join->ctx, " A write from DRAM fails as well, so that the route is not to blame; nothing was "
 			      "changed.");
@@ -303,8 +305,8 @@ static int written_by_others(struct dnd_trial *trial)
 {
 	return dnd_fail(trial->join->ctx, DND_E_BUSY, "%s: the block at offset %llu did not stay what was written to prove the route, "
 			"while another program wrote to it as well: its write may have changed the block, or the route may lose "
-			"data. What it wrote to this block may be lost. Wait for that program, and copy again.", trial->join->drive->path,
-			(unsigned long long)trial->proof->offset);
+			"data. What it wrote to this block may be lost. Wait for that program, and try again.",
+			trial->join->drive->path, (unsigned long long)trial->proof->offset);
 }
 
 int dnd_trial_write_and_see(struct dnd_trial *trial, const struct dnd_place *from,

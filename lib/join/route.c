@@ -180,7 +180,7 @@ int dnd_join_check_commands(struct dnd_join *join)
 		if (!strcmp(blockdev->controllers[i], region->bdf))
 			return dnd_fail(join->ctx, DND_E_UNSUPPORTED, "%s: %s is the drive's own "
 					"memory, which the NVMe commands of PASSTHROUGH cannot "
-					"address. Use another region, or copy without "
-					"PASSTHROUGH.", join->drive->path, region->name);
+					"address. Use another region, or leave "
+					"PASSTHROUGH out.", join->drive->path, region->name);
 	return 0;
 }

@@ -213,7 +213,7 @@ not_nvme() {
 	mount -t tmpfs tmpfs "$WORK/memory"
 	at_end "umount $WORK/memory"
 	echo data >"$WORK/memory/file"
-	refuses 1 'its file system is tmpfs, and donard copies files of ext4 and xfs alone' copy "$WORK/memory/file" p2pmem0
+	refuses 1 'its file system is tmpfs, and donard reads and writes files of ext4 and xfs alone' copy "$WORK/memory/file" p2pmem0
 	refuses 1 'file system|NVMe' copy "$WORK/file" p2pmem0
 	refuses 1 'character device' copy /dev/zero p2pmem0 --size 4096
 	mkfifo "$WORK/pipe"

@@ -319,7 +319,7 @@ protection_information() {
 	exits 3 'formatted with protection information, and the CPU reads all data.*Write 0 to read_verify' \
 		donard-cli copy "$LAB_BETA" p2pmem0 --size 1M
 	exits 3 'formatted with protection information, and the CPU reads all data' donard-cli copy p2pmem0 "$LAB_BETA" --size 1M
-	! can passthrough || exits 3 'cannot be copied by NVMe commands: it is formatted with protection information' \
+	! can passthrough || exits 3 '--passthrough cannot be used for its namespace: it is formatted with protection information' \
 		donard-cli copy "$LAB_BETA" p2pmem0 --size 1M --passthrough
 	echo 0 >"$integrity/read_verify"
 	echo 0 >"$integrity/write_generate"

@@ -567,7 +567,7 @@ made_read_only() {
 	blockdev --setro "$LAB_BETA"
 	at_end "blockdev --setrw $LAB_BETA"
 	labctl slow beta 0
-	copy_ends 1 read-only 'it was made read-only during the copy'
+	copy_ends 1 read-only 'it was made read-only after it was opened'
 }
 
 # copy_interrupted SIGNAL - by Ctrl-C, or by the end of the terminal.

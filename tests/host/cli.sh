@@ -436,15 +436,22 @@ bench_shows_a_table() {
 	[[ $out =~ ^between\ the\ markers.*nothing\ .*process\  ]]
 }
 
-# literals_of FOLDER - FILE:LINE:"TEXT" of each that its C files have.
+# literals_of FOLDER... - FILE:LINE:"TEXT" of each that their C files have.
 literals_of() {
-	grep -rnoE '"([^"\\]|\\.)*"' "$1" --include='*.[ch]'
+	grep -rnoE '"([^"\\]|\\.)*"' "$@" --include='*.[ch]'
 }
 
 # options_in FOLDER - literals with what only the command line has, also its placeholders. Other programs have options, too.
 options_in() {
 	literals_of "$1" | sed -E 's/(mdadm|blockdev|podman run|docker run) [^)"]*//g' |
 		grep -E 'donard-cli|[^a-z0-9-]--[a-z][a-z-]*([^a-z=-]|$)|\<(SRC|DST|REGION|ADDR)\>'
+}
+
+# copies_in FOLDER... - literals that take the caller for a copy, which may be a queue or a cache. The files that are left out
+# say so in texts that copies alone reach.
+copies_in() {
+	literals_of "$@" | grep -vE '^[^:]*(drive/kept|drive/room|join/cache)\.c:' |
+		grep -E '\<([Cc]opy (again|without|other)|[Aa] copy (would|writes|does)|([Tt]he|another) (copy|destination)|donard copies)\>'
 }
 
 library_speaks_api() {
@@ -464,6 +471,24 @@ command_line_in_library_is_caught() {
 		fail("longer than SRC.");
 	END
 	diff - <(cd "$tree" && options_in . | cut -d: -f2) <<<$'1\n3\n4\n5\n7'
+}
+
+shared_rooms_speak_to_each_caller() {
+	! copies_in lib/{base,cache,drive,gpu,join,memory,queue,rdma,region,ring}
+}
+
+text_for_copies_alone_is_caught() {
+	local tree=$LOGS/copies
+	mkdir -p "$tree/drive"
+	echo 'fail("Wait, and copy again.");' >"$tree/drive/kept.c"
+	cat >"$tree/drive/a.c" <<-'END'
+		fail("%s: a copy would destroy it.", a);
+		fail("Use a copy of the file.");
+		fail("no copy of its superblock is whole");
+		fail("%s. Copy without "
+		     "PASSTHROUGH, or choose another destination.", a);
+	END
+	diff - <(cd "$tree" && copies_in . | cut -d: -f2) <<<$'1\n4\n5'
 }
 
 # What the library names as its headers do, one place of the programs has in the words of the command line.
@@ -509,6 +534,8 @@ try_without_rdma() {
 run_cli_contracts() {
 	try "cli: errors of the library name no command and no option" library_speaks_api
 	try "cli: one that does is caught" command_line_in_library_is_caught
+	try "cli: errors of rooms that all callers share take none for a copy" shared_rooms_speak_to_each_caller
+	try "cli: one that does so is caught" text_for_copies_alone_is_caught
 	try "cli: what errors name has a name of the command line" names_of_library_have_options
 	try "cli: what errors of a cache name has words in nbdkit and Python" names_of_cache_clients_have_words
 	try "cli: JSON of a name that is not UTF-8" json_of_any_name

@@ -146,7 +146,8 @@ print(order[-1], order.count("donard_close"), len(order) > 1)"""
             self.assertEqual((caught.exception.errno, caught.exception.exit_status), (errno.EOPNOTSUPP, 3))
 
     def test_words_of_errors(self):
-        for text, expected in (("Copy without PASSTHROUGH, or pass ALLOW_BOUNCE.", "Copy without passthrough=True, or pass allow_bounce=True."),
+        for text, expected in (("Leave PASSTHROUGH out, or pass ALLOW_BOUNCE.",
+                                "Leave passthrough=True out, or pass allow_bounce=True."),
                                ("Use a smaller options.block_bytes (donard_region_list() shows it)",
                                 "Use a smaller block_bytes (Context.regions() shows it)"),
                                ("Start donard_cache_serve() on that machine with options.listen and options.port of this address.",

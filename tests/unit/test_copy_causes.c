@@ -225,7 +225,7 @@ static void refused_once_proven(void **state)
 	assert_file(scene->out, old, 65536);
 	played_refused_turns = ~1U;
 	assert_int_equal(copy(scene, scene->in, scene->out), -EPERM);
-	assert_says(donard_error(ctx), "A block of the destination was overwritten (offset 0), and could not be put back");
+	assert_says(donard_error(ctx), "A block of the file to be written was overwritten (offset 0), and could not be put back");
 	assert_in_range(scene->result.overwritten_bytes, 512, 65536);
 }
 
@@ -590,7 +590,7 @@ static void folder_becomes_immutable(void **state)
 	undo_immutable(scene);
 	assert_int_equal(rc, -EACCES);
 	assert_says(donard_error(scene->fake->ctx), "it is immutable. Take that from it (chattr -i)");
-	assert_says(donard_error(scene->fake->ctx), "All had been copied, and is gone");
+	assert_says(donard_error(scene->fake->ctx), "Its folder was changed meanwhile, and all that was written is gone.");
 	assert_int_equal(access(scene->out, F_OK), -1);
 }
 
@@ -763,7 +763,7 @@ static void long_paths(void **state)
 	assert_says(donard_error(ctx), "\\x0aname: there is no such file or device. donard_client_list() shows the drives.");
 	assert_int_equal(copy(scene, "p2pmem0", path), -ENOENT);
 	assert_says(donard_error(ctx), "\\x0aname: cannot be created: there is no folder ");
-	assert_says(donard_error(ctx), "fff. Make it first (mkdir -p), or choose another destination.");
+	assert_says(donard_error(ctx), "fff. Make it first (mkdir -p), or use another folder.");
 }
 
 int main(void)

@@ -137,6 +137,17 @@ static void found_beside_the_disk(void **state)
 	assert_int_equal(device, makedev(242, 9));
 }
 
+/* Also to a queue and to the server of a cache. */
+static void needs_a_device(void **state)
+{
+	struct fake *fake = *state;
+	struct dnd_drive drive = { .path = "/mnt/file", .fd = -1, .is_file = true };
+	struct dnd_generic opened = { .fd = -1 };
+
+	assert_int_equal(dnd_generic_open(fake->ctx, &drive, 512, &opened), -EOPNOTSUPP);
+	assert_says(donard_error(fake->ctx), "Name one, or leave PASSTHROUGH out.");
+}
+
 static void limits(void **state)
 {
 	struct fake *fake = *state;
@@ -171,6 +182,7 @@ int main(void)
 		cmocka_unit_test(formats),
 		cmocka_unit_test(kernels),
 		cmocka_unit_test_setup_teardown(found_beside_the_disk, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(needs_a_device, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(limits, fake_setup, fake_teardown),
 	};
 

@@ -216,11 +216,11 @@ static void used_by_another_name(void **state)
 		skip();
 	assert_int_equal(claim(fake, DISK(9)), -EBUSY);
 	assert_says(donard_error(fake->ctx), "/dev/nvme9n1: it is mounted at /");
-	assert_says(donard_error(fake->ctx), "/nvme8n1); a copy would destroy the file system.");
+	assert_says(donard_error(fake->ctx), "/nvme8n1); writing to it would destroy the file system.");
 	assert_int_equal(claim(fake, SECOND_PART), -EBUSY);
 	becomes(fake, "block/nvme8n1/nvme8n1p1");
 	assert_int_equal(claim(fake, PART(9)), -EBUSY);
-	assert_says(donard_error(fake->ctx), "/nvme8n1p1); a copy");
+	assert_says(donard_error(fake->ctx), "/nvme8n1p1); writing to it");
 	assert_int_equal(claim(fake, SECOND_PART), 0);
 	becomes(fake, "block/nvme7n1");
 	assert_int_equal(claim(fake, DISK(9)), 0);
@@ -265,10 +265,10 @@ static void used_by_a_btrfs(void **state)
 	snprintf(line, sizeof(line), "36 35 0:45 / /mnt/b rw - btrfs %s/nvme9n1 rw", fake->root);
 	played_mount = line;
 	assert_int_equal(dnd_drive_check_unused(fake->ctx, &whole), -EBUSY);
-	assert_says(donard_error(fake->ctx), "/dev/nvme9n1: it is mounted at /mnt/b; a copy would destroy the file system.");
+	assert_says(donard_error(fake->ctx), "/dev/nvme9n1: it is mounted at /mnt/b; writing to it would destroy the file system.");
 	assert_int_equal(dnd_drive_check_unused(fake->ctx, &part), -EBUSY);
 	assert_int_equal(dnd_drive_check_unused(fake->ctx, &other), -EBUSY);
-	assert_says(donard_error(fake->ctx), "/dev/nvme10n1: it is mounted at /mnt/b; a copy");
+	assert_says(donard_error(fake->ctx), "/dev/nvme10n1: it is mounted at /mnt/b; writing to it");
 	other = drive_of(fake, DISK(8), "/dev/nvme8n1");
 	assert_int_equal(dnd_drive_check_unused(fake->ctx, &other), 0);
 	/* bcachefs names all. */
@@ -294,7 +294,7 @@ static void used_by_an_xfs_elsewhere(void **state)
 	assert_int_equal(dnd_drive_check_unused(fake->ctx, &drive), 0);
 	snprintf(line, sizeof(line), "36 35 259:128 / /mnt/x rw - xfs /dev/nvme8n1 rw,logdev=/nowhere/nvme9n1");
 	assert_int_equal(dnd_drive_check_unused(fake->ctx, &drive), -EBUSY);
-	assert_says(donard_error(fake->ctx), "/dev/nvme9n1: it is mounted at /mnt/x; a copy");
+	assert_says(donard_error(fake->ctx), "/dev/nvme9n1: it is mounted at /mnt/x; writing to it");
 	snprintf(line, sizeof(line), "36 35 259:128 / /mnt/x rw - xfs /dev/nvme8n1 rw,rtdev=/nowhere/nvme9n1,inode64");
 	assert_int_equal(dnd_drive_check_unused(fake->ctx, &drive), -EBUSY);
 	snprintf(line, sizeof(line), "36 35 259:128 / /mnt/x rw - xfs /dev/nvme8n1 rw,inode64");
@@ -437,7 +437,7 @@ static void exported(void **state)
 	fake_file(scene->fake, NVME_TARGET "/enable", "1");
 	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EBUSY);
 	assert_says(donard_error(ctx), "/out: this machine exports it (");
-	assert_says(donard_error(ctx), "/" NVME_TARGET "), and a copy would overwrite");
+	assert_says(donard_error(ctx), "/" NVME_TARGET "), and writing to it would overwrite");
 	assert_file(scene->out, scene->data, 65536);
 	fake_file(scene->fake, NVME_TARGET "/enable", "0");
 	fake_file(scene->fake, SCSI_TARGET "/udev_path", scene->out);

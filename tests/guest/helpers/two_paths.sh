@@ -148,7 +148,7 @@ without_native_multipath() {
 	mkdir -p /mnt/used
 	mount "${used}p1" /mnt/used
 	at_end "umount /mnt/used 2>/dev/null; wipefs -qa ${used}p1"
-	kept "it is mounted at /mnt/used \(as ${used}p1\); a copy would destroy" "${named}p1"
+	kept "it is mounted at /mnt/used \(as ${used}p1\); writing to it would destroy" "${named}p1"
 	kept "it is mounted at /mnt/used \(as ${used}p1\)" "$named"
 	copy p2pmem0 "${named}p2" --size 1M --verify
 	result_is "$MIB" switch 0
