@@ -154,7 +154,6 @@ DND_PUBLIC int donard_queue_cancel(struct donard_queue *queue, const void *user)
 		dnd_queue_transfer_cancel(queue, request);
 		found++;
 	}
-	dnd_ring_enter(&queue->ring, 0);
 	dnd_queue_tell(queue);	/* a source may have ended some requests at once */
 	return found;
 }

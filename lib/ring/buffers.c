@@ -70,6 +70,16 @@ void dnd_slots_empty(struct dnd_ring *ring, unsigned int first, unsigned int cou
 
 /* ---- by the region ---- */
 
+/* What was taken back before it began fills the ring until somebody hands its entries over. */
+static struct io_uring_sqe *entry_of(struct dnd_ring *ring)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
+
+	if (!sqe && io_uring_submit(&ring->uring) > 0)
+		sqe = io_uring_get_sqe(&ring->uring);
+	return sqe;
+}
+
 /* Sets *answer to the region's answer.  Returns -errno if it could not be asked; then the ring is unusable. */
 static int run_command(struct dnd_ring *ring, int fd, const struct p2pmem_uring_buffer *buffer,
 		       int *answer)
@@ -80,7 +90,7 @@ static int run_command(struct dnd_ring *ring, int fd, const struct p2pmem_uring_
 	int rc;
 
 	dnd_ring_vet(ring);
-	sqe = io_uring_get_sqe(&ring->uring);
+	sqe = entry_of(ring);
 	if (!sqe)
 		return -ENOMEM;
 	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);

@@ -127,18 +127,15 @@ bool dnd_io_take_back(struct dnd_ring *ring, struct dnd_io *io)
 	return true;
 }
 
+/* Not by an entry in the ring, which would take all that is prepared along.  The call waits for nothing: its time-out is 0. */
 void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io)
 {
-	struct io_uring_sqe *sqe;
+	struct io_uring_sync_cancel_reg asked = { .addr = (uintptr_t)io, .fd = -1 };
 
 	io->stops = true;
 	if (dnd_io_take_back(ring, io) || io->dropped || ring->aio)
 		return;
-	sqe = entry_of(ring);
-	if (!sqe)
-		return;
-	io_uring_prep_cancel(sqe, io, 0);
-	io_uring_sqe_set_data(sqe, NULL);
+	io_uring_register_sync_cancel(&ring->uring, &asked);
 }
 
 /* Hands over all prepared requests, and tries again if the kernel lacks memory. */
@@ -294,7 +291,7 @@ static bool done(struct dnd_ring *ring, struct dnd_io *io, int got, int64_t *res
 	return io->generic ? command_done(ring, io, got, result) : blocks_done(ring, io, got, result);
 }
 
-/* Takes a completion; false if none has come.  *io is NULL for one of the ring's own entries, such as a cancel. */
+/* Takes a completion; false if none has come.  *io is NULL for an entry that was turned into one that does nothing. */
 static bool take(struct dnd_ring *ring, struct dnd_io **io, int *got)
 {
 	struct io_uring_cqe *cqe;

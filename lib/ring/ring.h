@@ -145,7 +145,7 @@ static inline void dnd_ring_hand_over_soon(struct dnd_ring *ring)
 
 /* Ends @io, which was started, with -ECANCELED if it was not handed over; returns true then. */
 bool dnd_io_take_back(struct dnd_ring *ring, struct dnd_io *io);
-/* Ends @io with -ECANCELED if no device has begun it; with Linux AIO, only if it was not handed over. */
+/* Ends @io with -ECANCELED if no device has begun it; with Linux AIO, only if it was not handed over.  Hands over nothing. */
 void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io);
 /*
  * Hands over the prepared requests and waits for @wait_for completions: for fewer if not all requests have room, and

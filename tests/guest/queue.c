@@ -123,11 +123,22 @@ static void straight(void)
 	there_and_back(0);
 }
 
+/* As many requests as the ring has entries, none of which begins. */
+static void cancel_a_full_ring(void)
+{
+	read_all(memory, 0);
+	read_all(memory, 0);
+	EQUAL(32, donard_queue_cancel(queue, NULL));
+}
+
 static void registered(void)
 {
-	int held = donard_queue_register(queue, memory);
+	int held;
 
+	cancel_a_full_ring();
+	held = donard_queue_register(queue, memory);
 	GOES(held);
+	complete(32, -ECANCELED, DONARD_ROUTE_SWITCH, 0);
 	EQUAL(argument && !strcmp(argument, "registers"), held);
 	there_and_back(held ? DONARD_COMPLETION_REGISTERED : 0);
 	GOES(donard_queue_unregister(queue, memory));

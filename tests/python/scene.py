@@ -4,6 +4,9 @@ import os
 import pathlib
 import shutil
 import tempfile
+import unittest
+
+import donard
 
 BLOCK = 64 << 10
 BDF = "0000:01:00.0"
@@ -59,3 +62,28 @@ class Scene:
 
     def close(self):
         shutil.rmtree(self.root)
+
+
+class WithQueues(unittest.TestCase):
+    """A file of the scene, memory as long as it, and queues between them."""
+
+    def setUp(self):
+        self.scene = Scene()
+        self.addCleanup(self.scene.close)
+        self.context = donard.Context(sysfs_root=str(self.scene.root), dev_root=str(self.scene.root))
+        self.addCleanup(self.context.close)
+        try:
+            self.file = self.context.open(self.scene.path, write=True)
+        except donard.Error as error:
+            if error.code != "file-system":
+                raise
+            self.skipTest("/tmp is neither ext4 nor xfs")
+        self.memory = self.context.dram(len(self.scene.data))
+
+    def queue(self, **options):
+        try:
+            return self.context.queue(**options)
+        except donard.Error as error:
+            if error.code != "unsupported":
+                raise
+            self.skipTest("io_uring is switched off on this machine")

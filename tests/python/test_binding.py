@@ -21,7 +21,7 @@ import unittest.mock
 import weakref
 
 import numpy
-from scene import BDF, BLOCK, HANG_SECONDS, Scene
+from scene import BDF, BLOCK, HANG_SECONDS, Scene, WithQueues
 
 import donard
 import donard.aio
@@ -402,28 +402,7 @@ class Lists(unittest.TestCase):
         self.assertEqual((client.name, client.bdf, client.type, client.namespaces), ("nvme7", BDF, "nvme", ("nvme7n1",)))
 
 
-class Queues(unittest.TestCase):
-    def setUp(self):
-        self.scene = Scene()
-        self.addCleanup(self.scene.close)
-        self.context = donard.Context(sysfs_root=str(self.scene.root), dev_root=str(self.scene.root))
-        self.addCleanup(self.context.close)
-        try:
-            self.file = self.context.open(self.scene.path, write=True)
-        except donard.Error as error:
-            if error.code != "file-system":
-                raise
-            self.skipTest("/tmp is neither ext4 nor xfs")
-        self.memory = self.context.dram(len(self.scene.data))
-
-    def queue(self, **options):
-        try:
-            return self.context.queue(**options)
-        except donard.Error as error:
-            if error.code != "unsupported":
-                raise
-            self.skipTest("io_uring is switched off on this machine")
-
+class Queues(WithQueues):
     def read_blocks(self, queue, count=16):
         for index in range(count):
             queue.read(self.file, self.memory, file_offset=index * BLOCK, memory_offset=index * BLOCK, length_bytes=BLOCK,

@@ -477,53 +477,6 @@ static void time_runs_out(void **state)
 	assert_int_equal(donard_queue_wait(scene->queue, 1, INT64_MAX, scene->got, 8), 1);
 }
 
-/* Whatever it finds, each request completes once. */
-static void cancels(void **state)
-{
-	struct scene *scene = scene_of(state, 16, 0);
-	int found, got, canceled = 0;
-
-	for (uintptr_t i = 0; i < 16; i++)
-		assert_int_equal(reads(scene, 0, i * 65536, 65536, i % 2), 0);
-	found = donard_queue_cancel(scene->queue, (void *)1);
-	assert_in_range(found, 0, 8);
-	got = waits(scene, 16);
-	assert_int_equal(got, 16);
-	for (int i = 0; i < got; i++) {
-		if (scene->got[i].result == 65536)
-			continue;
-		assert_int_equal(scene->got[i].result, -ECANCELED);
-		assert_string_equal(scene->got[i].error_code, "canceled");
-		assert_int_equal((uintptr_t)scene->got[i].user, 1);
-		canceled++;
-	}
-	assert_in_range(canceled, 0, found);
-	assert_int_equal(donard_queue_cancel(scene->queue, (void *)1), 0);
-}
-
-/* What was never submitted never reaches the drive. */
-static void cancels_what_was_not_submitted(void **state)
-{
-	struct scene *scene = scene_of(state, 16, 0);
-	uint8_t *seen = malloc(BYTES);
-	int fd = open(scene->path, O_RDONLY);
-
-	for (uintptr_t i = 0; i < 8; i++)
-		assert_int_equal(writes(scene, i * 131072, i * 131072, 131072, 1), 0);
-	assert_int_equal(donard_queue_cancel(scene->queue, (void *)1), 8);
-	assert_int_equal(waits(scene, 8), 8);
-	for (int i = 0; i < 8; i++)
-		assert_int_equal(scene->got[i].result, -ECANCELED);
-	for (uintptr_t i = 0; i < 8; i++)
-		assert_int_equal(writes(scene, i * 131072, i * 131072, 131072, 1), 0);
-	donard_queue_close(scene->queue);
-	scene->queue = NULL;
-	assert_int_equal(pread(fd, seen, BYTES, 0), BYTES);
-	assert_memory_equal(seen, scene->data, BYTES);
-	close(fd);
-	free(seen);
-}
-
 static void closed_with_requests_in_flight(void **state)
 {
 	struct scene *scene = scene_of(state, 16, 0);
@@ -740,8 +693,6 @@ int main(void)
 		test(refused_ones_are_told), test(says_by_which_engine),
 		test(registrations_are_forbidden),
 		test(time_runs_out),
-		test(cancels),
-		test(cancels_what_was_not_submitted),
 		test(closed_with_requests_in_flight),
 		test(of_one_thread),
 		test(many_memories),

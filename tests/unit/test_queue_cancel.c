@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What ends before it begins: by a cancel, or by the end of the queue. */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "engines.h"
+#include "queue_scene.h"
+
+static void submits_nothing(struct scene *scene)
+{
+	(void)scene;
+}
+
+static void submits(struct scene *scene)
+{
+	assert_int_equal(donard_queue_submit(scene->queue), 0);
+}
+
+/* Whatever it finds, each request completes once. */
+static void cancels_half(struct scene *scene, void (*before)(struct scene *scene))
+{
+	int found, got, canceled = 0;
+
+	for (uintptr_t i = 0; i < 16; i++)
+		assert_int_equal(reads(scene, 0, i * 65536, 65536, i % 2), 0);
+	before(scene);
+	found = donard_queue_cancel(scene->queue, (void *)1);
+	assert_in_range(found, 0, 8);
+	got = waits(scene, 16);
+	assert_int_equal(got, 16);
+	for (int i = 0; i < got; i++) {
+		if (scene->got[i].result == 65536)
+			continue;
+		assert_int_equal(scene->got[i].result, -ECANCELED);
+		assert_string_equal(scene->got[i].error_code, "canceled");
+		assert_int_equal((uintptr_t)scene->got[i].user, 1);
+		canceled++;
+	}
+	assert_in_range(canceled, before == submits ? 0 : 8, found);
+	assert_int_equal(donard_queue_cancel(scene->queue, (void *)1), 0);
+}
+
+static void cancels(void **state)
+{
+	struct scene *scene = scene_of(state, 16, 0);
+
+	cancels_half(scene, submits_nothing);
+	cancels_half(scene, submits);
+}
+
+static void assert_file_is_as_it_was(struct scene *scene)
+{
+	uint8_t *seen = malloc(BYTES);
+	int fd = open(scene->path, O_RDONLY);
+
+	assert_int_equal(pread(fd, seen, BYTES, 0), BYTES);
+	assert_memory_equal(seen, scene->data, BYTES);
+	close(fd);
+	free(seen);
+}
+
+static void assert_all_canceled(struct scene *scene, int count)
+{
+	assert_int_equal(waits(scene, (unsigned int)count), count);
+	for (int i = 0; i < count; i++)
+		assert_int_equal(scene->got[i].result, -ECANCELED);
+}
+
+/* What was never submitted never reaches the drive. */
+static void cancels_what_was_not_submitted(void **state)
+{
+	struct scene *scene = scene_of(state, 16, 0);
+
+	for (uintptr_t i = 0; i < 8; i++)
+		assert_int_equal(writes(scene, i * 131072, i * 131072, 131072, 1), 0);
+	assert_int_equal(donard_queue_cancel(scene->queue, (void *)1), 8);
+	assert_all_canceled(scene, 8);
+	for (uintptr_t i = 0; i < 8; i++)
+		assert_int_equal(writes(scene, i * 131072, i * 131072, 131072, 1), 0);
+	donard_queue_close(scene->queue);
+	scene->queue = NULL;
+	assert_file_is_as_it_was(scene);
+}
+
+/* Nor does it while another request ends, be that one submitted or not. */
+static void cancels_one_after_another(void **state)
+{
+	struct scene *scene = scene_of(state, 16, 0);
+
+	/* Else io_uring gives the writes to a thread, where a cancel finds them. */
+	assert_int_equal(fsync(scene->file->drive.fd), 0);
+	assert_int_equal(posix_fadvise(scene->file->drive.fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+	assert_int_equal(reads(scene, 0, 0, 65536, 8), 0);
+	assert_int_equal(donard_queue_submit(scene->queue), 0);
+	memset(scene->bytes + 65536, 0x5a, BYTES - 65536);
+	for (uintptr_t i = 0; i < 8; i++)
+		assert_int_equal(writes(scene, i * 65536, 65536, 65536, i), 0);
+	assert_in_range(donard_queue_cancel(scene->queue, (void *)8), 0, 1);
+	for (uintptr_t i = 0; i < 8; i++)
+		assert_int_equal(donard_queue_cancel(scene->queue, (void *)i), 1);
+	assert_int_equal(waits(scene, 9), 9);
+	for (int i = 0; i < 9; i++)
+		if ((uintptr_t)scene->got[i].user != 8)
+			assert_int_equal(scene->got[i].result, -ECANCELED);
+	assert_file_is_as_it_was(scene);
+}
+
+/* A request that sleeps in the kernel ends, and one that was prepared meanwhile stays where it is. */
+static void cancel_submits_nothing(void **state)
+{
+	uint8_t bytes[2] = { 0 };
+	struct dnd_io ios[2], *io;
+	struct dnd_ring ring = { 0 };
+	int pipe_fds[2], done = 0;
+	int64_t result;
+
+	(void)state;
+	assert_int_equal(pipe(pipe_fds), 0);
+	for (int i = 0; i < 2; i++)
+		ios[i] = (struct dnd_io){ .kind = DND_IO_READ, .fd = pipe_fds[0], .memory = &bytes[i], .length_bytes = 1,
+					  .align_bytes = 1 };
+	assert_int_equal(dnd_ring_open(&ring, 4, 0, false), 0);
+	dnd_io_start(&ring, &ios[0]);
+	assert_int_equal(dnd_ring_enter(&ring, 0), 0);
+	dnd_io_start(&ring, &ios[1]);
+	dnd_io_cancel(&ring, &ios[0]);
+	assert_int_equal(io_uring_sq_ready(&ring.uring), 1);
+	assert_true(dnd_io_take_back(&ring, &ios[1]));
+	while (done < 2) {
+		assert_int_equal(dnd_ring_enter(&ring, 1), 0);
+		while ((io = dnd_io_next(&ring, &result))) {
+			assert_int_equal(result, -ECANCELED);
+			done++;
+		}
+	}
+	dnd_ring_close(&ring);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
+int main(void)
+{
+#define test(name) cmocka_unit_test_setup_teardown(name, queue_setup, queue_teardown)
+	const struct CMUnitTest tests[] = {
+		test(cancels),
+		test(cancels_what_was_not_submitted),
+		test(cancels_one_after_another),
+	};
+	const struct CMUnitTest by_io_uring[] = { cmocka_unit_test(cancel_submits_nothing) };	/* Linux AIO has no pipes */
+	int failed = run_by_io_uring(by_io_uring);
+
+	return failed + run_by_both_engines(tests);
+}
