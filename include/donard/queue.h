@@ -116,8 +116,8 @@ void donard_queue_close(struct donard_queue *queue);
  * @queue: the queue
  * @memory: of the same context
  *
- * Requests for that memory then cost less.  The call waits for the requests in flight.  The
- * queue holds the memory until donard_queue_unregister(), or until its region goes away.  Some
+ * Requests for that memory then cost less.  To register it, the call begins the requests that were made so far, and waits
+ * for all in flight.  The queue holds the memory until donard_queue_unregister(), or until its region goes away.  Some
  * memory cannot be registered: some kernels register no device memory, or none of some page
  * types; Linux AIO registers none; and the queue never registers a dma-buf of an exporter other
  * than p2pmem, since that exporter tells nobody when it takes the memory back.  Requests then
@@ -134,7 +134,8 @@ int donard_queue_register(struct donard_queue *queue, struct donard_memory *memo
  * @queue: the queue
  * @memory: the memory, registered or not
  *
- * The call waits for the requests in flight that use it.
+ * The call waits for the requests that use it, and for all requests if a drive's driver imported it.  If there are any, it
+ * begins all that were made so far.
  *
  * Returns 0; -EIO, -EPERM, -ENOMEM.
  */
@@ -151,7 +152,7 @@ int donard_queue_unregister(struct donard_queue *queue, struct donard_memory *me
  * @length_bytes: up to 1 GiB; a multiple of the file's align_bytes
  * @user: comes back with the completion
  *
- * The request begins with donard_queue_submit() or donard_queue_wait().  At the end of a
+ * The request begins with donard_queue_submit() or donard_queue_wait(), or with another call that says so.  At the end of a
  * file it moves fewer bytes.
  *
  * The first request between a file and a memory moves a block before the call returns, to
@@ -182,6 +183,9 @@ int donard_queue_read(struct donard_queue *queue, struct donard_file *file, uint
  *
  * A regular file grows if a write goes past its end.  Call donard_queue_flush() after the
  * completion to make the data durable.
+ *
+ * If other writes disturb the proof of the route, the call begins the requests that were made so far, waits for all in flight,
+ * and tries again.
  *
  * Returns as donard_queue_read(); -EROFS only when the file is not open for writing; -ENOSPC also when the write would end
  * past the length that this process may give a file (RLIMIT_FSIZE).

@@ -14,7 +14,7 @@ struct dnd_aio {
 	unsigned int entries;
 	struct iocb *blocks;		/* for one io_submit(); the kernel keeps no reference to them */
 	struct iocb **list;
-	struct dnd_io *first, *last;	/* prepared, and not handed to the kernel yet */
+	struct dnd_io_list waiting;	/* prepared, and not handed to the kernel yet */
 	bool full;			/* the last hand-over had no room for some of these */
 	unsigned int in_flight;
 	struct io_event *events;	/* completions; @count of them, from @at on, were not taken yet */
@@ -69,31 +69,20 @@ void dnd_aio_close(struct dnd_aio *aio)
 
 void dnd_aio_prepare(struct dnd_aio *aio, struct dnd_io *io)
 {
-	io->next = NULL;
-	io->previous = aio->last;
-	*(aio->last ? &aio->last->next : &aio->first) = io;
-	aio->last = io;
-	io->prepared = true;
-}
-
-static void unlink_io(struct dnd_aio *aio, struct dnd_io *io)
-{
-	*(io->previous ? &io->previous->next : &aio->first) = io->next;
-	*(io->next ? &io->next->previous : &aio->last) = io->previous;
-	io->prepared = false;
+	dnd_io_list_add(&aio->waiting, io);
 }
 
 bool dnd_aio_take_back(struct dnd_aio *aio, struct dnd_io *io)
 {
-	if (!io->prepared)
+	if (!io->waits)
 		return false;
-	unlink_io(aio, io);
+	dnd_io_list_remove(&aio->waiting, io);
 	return true;
 }
 
 bool dnd_aio_is_full(const struct dnd_aio *aio)
 {
-	return aio->full && aio->first;
+	return aio->full && aio->waiting.first;
 }
 
 /* ---- to the kernel ---- */
@@ -130,7 +119,7 @@ static unsigned int describe_all(struct dnd_aio *aio, int event_fd)
 {
 	unsigned int count = 0;
 
-	for (struct dnd_io *io = aio->first; io && count < aio->entries - aio->in_flight; io = io->next)
+	for (struct dnd_io *io = aio->waiting.first; io && count < aio->entries - aio->in_flight; io = io->next)
 		describe(&aio->blocks[count++], io, event_fd);
 	return count;
 }
@@ -138,9 +127,9 @@ static unsigned int describe_all(struct dnd_aio *aio, int event_fd)
 /* The error belongs to the first request: io_submit() took none of the others either. */
 static void lose_first(struct dnd_ring *ring, int error_number)
 {
-	struct dnd_io *io = ring->aio->first;
+	struct dnd_io *io = ring->aio->waiting.first;
 
-	unlink_io(ring->aio, io);
+	dnd_io_list_remove(&ring->aio->waiting, io);
 	io->dropped = error_number == EAGAIN;
 	dnd_ring_lose(ring, io, error_number == EAGAIN ? -ENOMEM : -error_number);
 }
@@ -180,9 +169,9 @@ static void hand_over(struct dnd_ring *ring)
 		tries = 0;
 		aio->in_flight += (unsigned int)taken;
 		while (taken--)
-			unlink_io(aio, aio->first);
+			dnd_io_list_remove(&aio->waiting, aio->waiting.first);
 	}
-	aio->full = aio->first;
+	aio->full = aio->waiting.first;
 }
 
 /* ---- from the kernel ---- */

@@ -37,54 +37,12 @@ static bool may_pass(int rc)
 	return rc == -EINTR || rc == -EAGAIN || rc == -EBUSY || rc >= 0;
 }
 
-/*
- * Hands the prepared requests to the kernel and returns a free entry; NULL if the kernel takes no more, or has no memory.  A
- * shortage is waited for once, and not by each request that meets it.
- */
-static struct io_uring_sqe *make_room(struct dnd_ring *ring)
+static void fill_in(struct dnd_ring *ring, struct io_uring_sqe *sqe, struct dnd_io *io)
 {
-	struct io_uring_sqe *sqe = NULL;
-	int rc;
-
-	do {
-		dnd_ring_nap(ring->vain);
-		dnd_ring_vet(ring);
-		rc = io_uring_submit(&ring->uring);
-		if (!may_pass(rc))
-			ring->error = rc;
-		ring->vain = rc > 0 ? 0 : ring->vain + 1;
-		sqe = io_uring_get_sqe(&ring->uring);
-	} while (!sqe && !ring->error && ring->vain < DND_RING_TRIES);
-	return sqe;
-}
-
-static inline struct io_uring_sqe *entry_of(struct dnd_ring *ring)
-{
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
-
-	if (!sqe)
-		sqe = make_room(ring);
-	ring->owed += sqe != NULL;
-	return sqe;
-}
-
-static void prepare(struct dnd_ring *ring, struct dnd_io *io)
-{
-	struct io_uring_sqe *sqe;
 	uint8_t *memory = io->memory;
 	int index = io->attached ? (int)io->attached->slot : -1;
 
-	if (ring->aio) {
-		dnd_aio_prepare(ring->aio, io);
-		return;
-	}
-	sqe = entry_of(ring);
-	if (!sqe) {
-		/* A cancel finds no entry of it in the ring. */
-		io->dropped = true;
-		dnd_ring_lose(ring, io, ring->error ? ring->error : -ENOMEM);
-		return;
-	}
+	ring->owed++;
 	io->entry = ring->uring.sq.sqe_tail - 1;
 	if (io->buffers)
 		index = dnd_buffers_place(io->buffers, &memory, io->length_bytes);
@@ -98,6 +56,35 @@ static void prepare(struct dnd_ring *ring, struct dnd_io *io)
 	io_uring_sqe_set_data(sqe, io);
 }
 
+/* Without a free entry the request waits: only dnd_ring_enter() may hand others over to make room. */
+static void prepare(struct dnd_ring *ring, struct dnd_io *io)
+{
+	struct io_uring_sqe *sqe;
+
+	if (ring->aio) {
+		dnd_aio_prepare(ring->aio, io);
+		return;
+	}
+	sqe = io_uring_get_sqe(&ring->uring);
+	if (sqe)
+		fill_in(ring, sqe, io);
+	else
+		dnd_io_list_add(&ring->waiting, io);
+}
+
+/* Gives free entries to requests that wait for one.  Returns true if some still do. */
+static bool let_in(struct dnd_ring *ring)
+{
+	struct io_uring_sqe *sqe;
+	struct dnd_io *io;
+
+	while ((io = ring->waiting.first) && (sqe = io_uring_get_sqe(&ring->uring))) {
+		dnd_io_list_remove(&ring->waiting, io);
+		fill_in(ring, sqe, io);
+	}
+	return io;
+}
+
 void dnd_io_start(struct dnd_ring *ring, struct dnd_io *io)
 {
 	io->moved_bytes = 0;
@@ -107,11 +94,15 @@ void dnd_io_start(struct dnd_ring *ring, struct dnd_io *io)
 	prepare(ring, io);
 }
 
-/* Turns the request's entry into one that does nothing; returns false if the kernel has taken it already. */
+/* Turns the request's entry, if it has one, into one that does nothing; returns false if the kernel has taken it already. */
 static bool drop(struct dnd_ring *ring, struct dnd_io *io)
 {
 	unsigned int head = io_uring_smp_load_acquire(ring->uring.sq.khead);
 
+	if (io->waits) {
+		dnd_io_list_remove(&ring->waiting, io);
+		return true;
+	}
 	if ((int)(io->entry - head) < 0)
 		return false;
 	dnd_ring_blank(dnd_ring_entry(ring, io->entry));
@@ -138,21 +129,40 @@ void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io)
 	io_uring_register_sync_cancel(&ring->uring, &asked);
 }
 
+/* Hands over what has an entry. */
+static int submit(struct dnd_ring *ring)
+{
+	dnd_ring_vet(ring);
+	return io_uring_submit(&ring->uring);
+}
+
 /* Hands over all prepared requests, and tries again if the kernel lacks memory. */
 static int hand_over(struct dnd_ring *ring)
 {
-	int rc = 0;
+	int rc;
 
 	if (ring->aio)
 		return dnd_aio_enter(ring, 0, NULL);
-	for (unsigned int tries = 0; tries < DND_RING_TRIES && io_uring_sq_ready(&ring->uring); tries++) {
+	for (unsigned int tries = 0; tries < DND_RING_TRIES; tries = rc > 0 ? 0 : tries + 1) {
+		let_in(ring);
+		if (!io_uring_sq_ready(&ring->uring))
+			return 0;
 		dnd_ring_nap(tries);
-		dnd_ring_vet(ring);
-		rc = io_uring_submit(&ring->uring);
+		rc = submit(ring);
 		if (!may_pass(rc))
 			return rc;
 	}
-	return io_uring_sq_ready(&ring->uring) ? -ENOMEM : 0;
+	return -ENOMEM;
+}
+
+/* Hands over requests until each of the rest has an entry.  Returns 0, or -errno if the kernel takes no more. */
+static int make_room(struct dnd_ring *ring)
+{
+	int rc = 1;
+
+	while (rc > 0 && let_in(ring))
+		rc = submit(ring);
+	return rc > 0 ? 0 : rc ? rc : -EAGAIN;
 }
 
 /*
@@ -194,17 +204,25 @@ static int submit_and_wait(struct dnd_ring *ring, unsigned int wait_for, struct 
 	return rc;
 }
 
-int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for)
+/* A lost request is done, so there is nothing to wait for then. */
+static int enter(struct dnd_ring *ring, unsigned int wait_for, struct __kernel_timespec *timeout)
 {
-	int rc;
+	int rc = ring->waiting.first ? make_room(ring) : 0;
 
-	if (!wait_for)
-		return hand_over(ring);
 	dnd_ring_vet(ring);
-	/* A lost request is done, so there is nothing to wait for. */
 	if (ring->lost)
 		return hand_over(ring);
-	rc = ring->aio ? dnd_aio_enter(ring, wait_for, NULL) : submit_and_wait(ring, wait_for, NULL);
+	if (ring->aio)
+		return dnd_aio_enter(ring, wait_for, timeout);
+	if (rc == -EAGAIN || rc == -EBUSY)
+		return wait_in_vain(ring, timeout, rc);
+	return rc ? rc : submit_and_wait(ring, wait_for, timeout);
+}
+
+int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for)
+{
+	int rc = wait_for ? enter(ring, wait_for, NULL) : hand_over(ring);
+
 	return may_pass(rc) ? 0 : rc;
 }
 
@@ -213,13 +231,8 @@ int dnd_ring_enter_timed(struct dnd_ring *ring, unsigned int wait_for, uint64_t 
 	struct __kernel_timespec limit = {
 		.tv_sec = (long long)(timeout_ns / 1000000000), .tv_nsec = (long long)(timeout_ns % 1000000000),
 	};
-	struct __kernel_timespec *timeout = timeout_ns == UINT64_MAX ? NULL : &limit;
-	int rc;
+	int rc = enter(ring, wait_for, timeout_ns == UINT64_MAX ? NULL : &limit);
 
-	dnd_ring_vet(ring);
-	if (ring->lost)
-		return hand_over(ring);
-	rc = ring->aio ? dnd_aio_enter(ring, wait_for, timeout) : submit_and_wait(ring, wait_for, timeout);
 	return rc == -EINTR || !may_pass(rc) ? rc : 0;
 }
 

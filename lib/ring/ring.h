@@ -46,6 +46,10 @@ struct dnd_holding {
 	const struct dnd_window *window;	/* the window that it lies in, or NULL: it lies in DRAM */
 };
 
+struct dnd_io_list {
+	struct dnd_io *first, *last;
+};
+
 /*
  * io.c: requests in flight.  The caller owns a request and its memory, and keeps both until
  * dnd_io_next() has returned the request.  Only one thread uses a ring at a time.
@@ -62,7 +66,7 @@ struct dnd_ring {
 	unsigned int owed;	/* entries of io_uring whose completion was not taken yet */
 	unsigned int vain;	/* attempts in a row in which the kernel took no entry while it had none in flight */
 	bool stops;		/* set by the ring's user: no request is continued or tried again */
-	int error;		/* the ring itself failed: it takes no more requests */
+	struct dnd_io_list waiting;	/* prepared, while the submission queue of io_uring was full */
 	struct dnd_io *lost;	/* requests that it did not take: done, each with its error */
 };
 
@@ -87,18 +91,35 @@ struct dnd_io {
 	uint64_t moved_bytes;	/* a short transfer continues from here */
 	uint32_t nvme_status;	/* of a command that the drive failed: type << 8 | code */
 	unsigned int entry;	/* its place in the submission queue */
-	struct dnd_io *next, *previous;	/* in the list prepared for Linux AIO; next also links the lost list */
+	struct dnd_io *next, *previous;	/* in the list of those that wait for an entry; next also links the lost list */
 	int error;		/* why the ring did not take it */
 	unsigned int tries;	/* how many in a row moved nothing */
 	bool fixed;		/* the entry names a registered buffer */
 	bool stops;		/* it was cancelled: it is not tried again */
 	bool dropped;		/* it ended before the kernel saw it */
-	bool prepared;		/* it waits in the list for Linux AIO */
+	bool waits;		/* it is in that list */
 };
 
+/* Requests that have no entry yet: of io_uring, or of Linux AIO. */
+static inline void dnd_io_list_add(struct dnd_io_list *list, struct dnd_io *io)
+{
+	io->next = NULL;
+	io->previous = list->last;
+	*(list->last ? &list->last->next : &list->first) = io;
+	list->last = io;
+	io->waits = true;
+}
+
+static inline void dnd_io_list_remove(struct dnd_io_list *list, struct dnd_io *io)
+{
+	*(io->previous ? &io->previous->next : &list->first) = io->next;
+	*(io->next ? &io->next->previous : &list->last) = io->previous;
+	io->waits = false;
+}
+
 /*
- * open.c: opens a ring with room for @entries requests at a time and for @slots buffers.  When it is full, it hands its
- * requests to the kernel to make room.  @commands: the entries are large enough for NVMe commands.  If the kernel
+ * open.c: opens a ring with room for @entries requests at a time and for @slots buffers.  Prepared requests without room
+ * wait for those that have some.  @commands: the entries are large enough for NVMe commands.  If the kernel
  * refuses io_uring, the ring uses Linux AIO, without slots; with @commands it fails.  Returns 0 or -errno.
  */
 int dnd_ring_open(struct dnd_ring *ring, unsigned int entries, unsigned int slots, bool commands);

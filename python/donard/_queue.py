@@ -94,8 +94,8 @@ class Queue(Owner):
     It belongs to the thread that made it; a call from another one, or from the child of a fork, raises Error. The child
     may close it, which frees what it inherited and leaves the requests to the parent.
 
-    What is prepared by read(), write() and flush() begins with submit() or wait(). The queue keeps the object of each
-    request until its completion is taken.
+    What is prepared by read(), write() and flush() begins with submit() or wait(), or with register() or unregister(), which
+    wait for it. The queue keeps the object of each request until its completion is taken.
 
     The first request in each direction between a file and a memory asks for their route, and moves a block to prove it;
     that call waits. So do the first write that reaches another drive of an LVM or md device, and, at most once a second, a

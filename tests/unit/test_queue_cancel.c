@@ -48,6 +48,21 @@ static void cancels(void **state)
 	cancels_half(scene, submits);
 }
 
+/* If pages of the file are cached, io_uring gives a write to a thread, where a cancel finds it. */
+static void uncache(struct scene *scene)
+{
+	assert_int_equal(fsync(scene->file->drive.fd), 0);
+	assert_int_equal(posix_fadvise(scene->file->drive.fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+}
+
+static struct scene *uncached(void **state, uint32_t depth)
+{
+	struct scene *scene = scene_of(state, depth, 0);
+
+	uncache(scene);
+	return scene;
+}
+
 static void assert_file_is_as_it_was(struct scene *scene)
 {
 	uint8_t *seen = malloc(BYTES);
@@ -85,11 +100,8 @@ static void cancels_what_was_not_submitted(void **state)
 /* Nor does it while another request ends, be that one submitted or not. */
 static void cancels_one_after_another(void **state)
 {
-	struct scene *scene = scene_of(state, 16, 0);
+	struct scene *scene = uncached(state, 16);
 
-	/* Else io_uring gives the writes to a thread, where a cancel finds them. */
-	assert_int_equal(fsync(scene->file->drive.fd), 0);
-	assert_int_equal(posix_fadvise(scene->file->drive.fd, 0, 0, POSIX_FADV_DONTNEED), 0);
 	assert_int_equal(reads(scene, 0, 0, 65536, 8), 0);
 	assert_int_equal(donard_queue_submit(scene->queue), 0);
 	memset(scene->bytes + 65536, 0x5a, BYTES - 65536);
@@ -102,6 +114,37 @@ static void cancels_one_after_another(void **state)
 	for (int i = 0; i < 9; i++)
 		if ((uintptr_t)scene->got[i].user != 8)
 			assert_int_equal(scene->got[i].result, -ECANCELED);
+	assert_file_is_as_it_was(scene);
+}
+
+/* Of a request of more commands than the queue has room for none begins before it is submitted. */
+static void long_requests_wait_to_be_submitted(void **state)
+{
+	struct scene *scene = uncached(state, 2);
+
+	assert_int_equal(writes(scene, 0, 0, BYTES, 0), 0);
+	assert_int_equal(donard_queue_poll(scene->queue, scene->got, 2), 0);
+	assert_int_equal(donard_queue_cancel(scene->queue, (void *)0), 1);
+	assert_all_canceled(scene, 1);
+	assert_file_is_as_it_was(scene);
+	uncache(scene);
+	assert_int_equal(writes(scene, 0, 0, BYTES, 0), 0);
+	donard_queue_close(scene->queue);
+	scene->queue = NULL;
+	assert_file_is_as_it_was(scene);
+}
+
+/* Nor for the other's end. */
+static void one_of_two_long_requests(void **state)
+{
+	struct scene *scene = uncached(state, 2);
+
+	for (uintptr_t i = 0; i < 2; i++)
+		assert_int_equal(writes(scene, i * BYTES, 0, BYTES, i), 0);
+	assert_int_equal(donard_queue_cancel(scene->queue, (void *)0), 1);
+	assert_int_equal(waits(scene, 2), 2);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(scene->got[i].result, scene->got[i].user ? (int)BYTES : -ECANCELED);
 	assert_file_is_as_it_was(scene);
 }
 
@@ -145,6 +188,8 @@ int main(void)
 		test(cancels),
 		test(cancels_what_was_not_submitted),
 		test(cancels_one_after_another),
+		test(long_requests_wait_to_be_submitted),
+		test(one_of_two_long_requests),
 	};
 	const struct CMUnitTest by_io_uring[] = { cmocka_unit_test(cancel_submits_nothing) };	/* Linux AIO has no pipes */
 	int failed = run_by_io_uring(by_io_uring);
