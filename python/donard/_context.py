@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 import weakref
 from typing import Any, Callable, Iterable, Protocol
 
 from . import _copy, _file, _memory, _meter, _queue, _regions
-from ._errors import error_of, error_without_context, wrong_thread
+from ._errors import MakingThread, error_of, error_without_context, wrong_thread
 from ._library import Owner, descriptor, ffi, lib, name, sized, sizes
 
 
@@ -56,7 +55,7 @@ class Context(Owner):
             raise error_without_context(rc, "context")
         self._root = Root(out[0])
         self._cdata: Any = self._root.hold(out[0], lambda handle: None)
-        self._thread = threading.get_ident()
+        self._thread = MakingThread()
         # In the order in which they are closed: memory last, since a queue may be moving data into it.
         self._queues: weakref.WeakSet[Any] = weakref.WeakSet()
         self._others: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -68,7 +67,7 @@ class Context(Owner):
     def _handle(self) -> Any:
         if self._cdata is None:
             raise ValueError("the context is closed")
-        if threading.get_ident() != self._thread:
+        if not self._thread.runs():
             raise wrong_thread("this context", "thread")
         return self._cdata
 

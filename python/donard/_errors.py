@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import threading
 from typing import Any
 
 from ._library import lib, sized, text
@@ -105,6 +106,26 @@ def error_of(handle: Any, rc: int) -> Error:
 def error_without_context(rc: int, what: str) -> Error:
     """Of a call that leaves no text behind."""
     return Error(-rc, f"{what}: {os.strerror(-rc)}.", "system")
+
+
+_own = threading.local()
+
+
+def _token() -> object:
+    return _own.__dict__.setdefault("thread", object())
+
+
+class MakingThread:
+    """The thread that made this. get_ident() does not tell: the C library gives that of a thread that has ended to a later one."""
+
+    def __init__(self) -> None:
+        self._token = _token()
+        self._number = threading.get_native_id()
+
+    def runs(self) -> bool:
+        """Of a thread that Python did not make, it forgets the token between two calls from C, and the kernel's number stays.
+        In the child of a fork it is the other way round."""
+        return self._token is _token() or self._number == threading.get_native_id()
 
 
 def wrong_thread(what: str, owner: str) -> Error:

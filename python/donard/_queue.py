@@ -6,13 +6,12 @@ import dataclasses
 import errno
 import itertools
 import os
-import threading
 import time
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from ._cache import DEPTH, Cache
-from ._errors import Error, error_from, in_python, wrong_thread
+from ._errors import Error, MakingThread, error_from, in_python, wrong_thread
 from ._file import File, handle_of_file
 from ._library import Owner, Record, ffi, lib, number, sized, sizes, text, word
 from ._memory import Memory, handle_of, memory_range
@@ -94,8 +93,8 @@ class Queue(Owner):
     It belongs to the thread that made it; a call from another one, or from the child of a fork, raises Error. The child
     may close it, which frees what it inherited and leaves the requests to the parent.
 
-    What is prepared by read(), write() and flush() begins with submit() or wait(), or with register() or unregister(), which
-    wait for it. The queue keeps the object of each request until its completion is taken.
+    What is prepared by read(), write() and flush() begins with submit() or wait(), or with another call that has to wait for
+    requests, such as register(). The queue keeps the object of each request until its completion is taken.
 
     The first request in each direction between a file and a memory asks for their route, and moves a block to prove it;
     that call waits. So do the first write that reaches another drive of an LVM or md device, and, at most once a second, a
@@ -106,7 +105,7 @@ class Queue(Owner):
         options = sized("donard_queue_options", depth=number("depth", depth, 2**32 - 1), flags=flags)
         self._context = context
         self._cdata: Any = context._make("donard_queue", lib.donard_queue_close, lib.donard_queue_open, options)
-        self._owner = os.getpid(), threading.get_ident()
+        self._process, self._thread = os.getpid(), MakingThread()
         self._completions = ffi.new("struct donard_completion[]", _BATCH)
         self._filled = 0  # how many of these may hold a completion that was not taken
         self._requests: dict[int, _Request] = {}
@@ -128,13 +127,13 @@ class Queue(Owner):
         return self._context._check(rc)
 
     def _refuse_strangers(self) -> None:
-        if self._cdata is not None and self._owner != (os.getpid(), threading.get_ident()):
+        if self._cdata is not None and (self._inherited or not self._thread.runs()):
             raise wrong_thread("this queue", "thread or process")
 
     @property
     def _inherited(self) -> bool:
         """Is this the child of a fork? Then the event loop's epoll, too, is the parent's."""
-        return self._owner[0] != os.getpid()
+        return self._process != os.getpid()
 
     def _refuse_to_close(self) -> None:
         if not self._inherited:

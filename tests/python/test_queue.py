@@ -1,10 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues over a file of the scene: what ends before it begins."""
+"""Queues over a file of the scene: what ends before it begins, and to which thread they belong."""
+import ctypes
 import errno
 import os
+import threading
 import unittest
 
 from scene import BLOCK, WithQueues
+
+import donard
+
+
+def twice_in_a_thread_of_c(call):
+    """The second time as the destructor of a value of the thread, when the first call has returned."""
+    libc = ctypes.CDLL(None)
+    key, thread = ctypes.c_uint(), ctypes.c_ulong()
+    at_end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(call)
+
+    @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+    def start(_):
+        call(None)
+        libc.pthread_setspecific(key, ctypes.c_void_p(1))
+
+    libc.pthread_key_create(ctypes.byref(key), at_end)
+    libc.pthread_create(ctypes.byref(thread), None, start, None)
+    libc.pthread_join(thread, None)
+    libc.pthread_key_delete(key)
 
 
 class Canceled(WithQueues):
@@ -19,6 +40,73 @@ class Canceled(WithQueues):
         self.assertEqual(queue.cancel(job), 3)
         self.assertEqual([one.result for one in queue.wait(3)], [-errno.ECANCELED] * 3)
         self.assertEqual(self.scene.path.read_bytes(), self.scene.data)
+
+
+class Threads(WithQueues):
+    # The C library gives a thread the identity of one that has ended.
+    def test_a_later_thread_is_another(self):
+        made, idents, caught = [], [], []
+
+        def make():
+            context = donard.Context()
+            made.extend((context, context.queue()))
+            idents.append(threading.get_ident())
+
+        def other():
+            idents.append(threading.get_ident())
+            for call in (made[1].poll, made[1].submit, made[1].info, made[1].close, made[0].regions, made[0].close):
+                try:
+                    call()
+                except donard.Error as error:
+                    caught.append(error.code)
+
+        self.queue().close()
+        for _ in range(100):
+            made.clear()
+            idents.clear()
+            caught.clear()
+            for run in (make, other):
+                thread = threading.Thread(target=run)
+                thread.start()
+                thread.join()
+            if len(set(idents)) == 1:
+                break
+        else:
+            self.skipTest("no thread got the identity of the one before")
+        self.assertEqual(caught, ["wrong-thread"] * 6)
+
+    # Python has no object of a thread that C made: each call from there seems to come from a new one.
+    def test_a_thread_of_c_stays_the_same(self):
+        made, seen = [], []
+
+        def call(_):
+            try:
+                if not made:
+                    made.append(donard.Context())
+                    made.append(made[0].queue())
+                made[0].dram(BLOCK).close()
+                seen.append(made[1].poll())
+            except donard.Error as error:
+                seen.append(error)
+
+        self.queue().close()
+        twice_in_a_thread_of_c(call)
+        self.assertEqual(seen, [[], []])
+
+    # Of the one that made it, also while another one exists.
+    def test_a_thread_knows_its_own(self):
+        def own():
+            with donard.Context() as context, context.queue() as queue:
+                seen.append((queue.poll(), queue.info().requests))
+
+        seen = []
+        self.queue().close()
+        threads = [threading.Thread(target=own) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(seen, [([], 0)] * 2)
 
 
 if __name__ == "__main__":
