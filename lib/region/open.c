@@ -355,17 +355,15 @@ int dnd_region_claim(struct donard_context *ctx, struct dnd_region *region, uint
 int dnd_region_scratch(struct donard_context *ctx, struct dnd_region *region, uint64_t length,
 		       struct dnd_window *window)
 {
-	uint64_t bytes = dnd_round_up(length, region->info.granule_bytes);
-
 	if (is_of_gpu(region))
 		return nothing_to_claim(ctx, region);
 	if (dnd_region_persistent(region))
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: persistent memory is never used as "
 				"scratch space: its bytes are somebody's data. Use a volatile "
 				"region.", region->name);
-	if (length > INT64_MAX - region->info.granule_bytes)	/* more than a file has */
+	if (length > region->info.region_bytes)	/* mmap() says ENOMEM if that is more than the address space */
 		return no_space(ctx, region, length, "");
-	return dnd_region_map(ctx, region, 0, bytes, 0, window);
+	return dnd_region_map(ctx, region, 0, dnd_round_up(length, region->info.granule_bytes), 0, window);
 }
 
 void dnd_window_unmap(struct dnd_window *window)

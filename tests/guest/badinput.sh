@@ -122,6 +122,9 @@ alignment() {
 no_space() {
 	exits 1 'p2pmem0: 1073741824 bytes are more than the 536870912 of the whole region. Ask for less' \
 		python3 -c 'import donard; donard.Context().alloc("p2pmem0", 1 << 30)'
+	# More than a process has addresses.
+	exits 1 'p2pmem0: 281474976710656 bytes are more than the 536870912 of the whole region. Ask for less' \
+		python3 -c 'import donard; donard.Context().alloc("p2pmem0", 1 << 48)'
 	refuses 1 'p2pmem0.*(truncated|fit)' copy "$LAB_ALPHA" p2pmem0 --size 600M
 	refuses 1 'p2pmem0.*(truncated|fit)' copy "$LAB_ALPHA" p2pmem0+511M --size 2M
 	refuses 1 '(truncated|fit)' copy p2pmem0 "$LAB_BETA" --size 2M --dst-offset 1023M
