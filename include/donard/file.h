@@ -45,7 +45,7 @@ struct donard_file;
  * to its name while it was opened; -EROFS; -EOPNOTSUPP when it
  * cannot be opened O_DIRECT, when its drive is not on PCIe (NVMe over Fabrics), or when it is made of other devices in a way
  * that the CPU must see the data; -EACCES, also for a device-mapper table that only root may read; -EINVAL, -EMFILE,
- * -ENFILE, -ENOMEM.
+ * -ENFILE, -ENOMEM; other errnos as the kernel returned them for a path.
  */
 int donard_file_open(struct donard_context *ctx, const char *path, unsigned int flags,
 		     struct donard_file **file);
