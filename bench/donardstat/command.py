@@ -76,8 +76,8 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     report = commands.add_parser("report", help="a page with plots from a folder of results", description="""
-        Reads the results DIR/*.json and writes a Markdown page, plots as SVG in FOLDER (the page's name without .md)
-        and the raw results in FOLDER/data. Other *.svg in FOLDER and *.json in FOLDER/data are removed: no page shows
+        Reads the results DIR/*.json and writes a Markdown page, plots as SVG in FOLDER (the page's name without its
+        suffix) and the raw results in FOLDER/data. Other *.svg in FOLDER and *.json in FOLDER/data are removed: no page shows
         them. DIR may be FOLDER/data. Exit status: 0 done, 1 failed, 2 wrong use, 3 matplotlib is missing.""")
     report.add_argument("dir", type=Path, metavar="DIR")
     report.add_argument("--out", type=Path, metavar="PAGE", default=Path("report.md"))

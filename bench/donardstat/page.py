@@ -97,6 +97,18 @@ def publish(results: list[Run], raw: Path, page: Path, folder: Path) -> None:
         page.write_text(text, encoding="utf-8")
 
 
-def main(raw: Path, page: Path, folder: Path | None) -> int:
-    publish(read_results(raw), raw, page, folder or page.with_suffix(""))
+def folder_of(page: Path, plots_folder: Path | None) -> Path:
+    """Refuses what could not be written, while the last page is still whole."""
+    if page.is_dir():
+        raise Refused(f"'{page}' is a folder: name a page in it, such as {page / 'report.md'}")
+    folder = plots_folder or page.with_suffix("")
+    if folder.resolve() == page.resolve():
+        raise Refused(f"'{page}' would be the page and the folder of its plots: name a page with a suffix, such as "
+                      "report.md, or another folder with --plots")
+    return folder
+
+
+def main(raw: Path, page: Path, plots_folder: Path | None) -> int:
+    folder = folder_of(page, plots_folder)
+    publish(read_results(raw), raw, page, folder)
     return 0

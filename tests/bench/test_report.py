@@ -364,6 +364,18 @@ class Report(unittest.TestCase):
             self.assertIn(words, done.stderr)
         self.assertFalse((self.folder / "none.md").exists())
 
+    def test_bad_page(self):
+        """report: a page whose place is, or would be, a folder is refused before anything is removed"""
+        there = self.folder / "there"
+        there.mkdir()
+        (there / "a.svg").write_text("foreign", encoding="utf-8")
+        for words in (["x"], [there], ["."], ["x.md", "--plots", "./x.md"]):
+            done = subprocess.run([ROOT / "bench" / "donard-stat", "report", self.folder / "in" / "page", "--out", *words],
+                                  capture_output=True, text=True, check=False, cwd=there)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (1, "", 1), done.stderr)
+            self.assertRegex(done.stderr, f"^report: '{re.escape(str(words[0]))}' (is a|would be the page and the) folder")
+            self.assertEqual([path.name for path in there.iterdir()], ["a.svg"])
+
     def test_usage(self):
         """report: usage"""
         done = subprocess.run([ROOT / "bench" / "report", "--no-such"], capture_output=True, text=True, check=False)
