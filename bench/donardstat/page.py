@@ -79,22 +79,45 @@ def section(title: str, lines: list[str]) -> list[str]:
     return ["", f"## {title}", "", *lines]
 
 
+def put(source: Path, place: Path) -> None:
+    """Until all of the new file is there, the old one stays: a full disk, or who stops this, leaves one of them. What a link
+    leads to is replaced, and not the link; a pipe or terminal is written to."""
+    if place.exists() and not place.is_file():
+        place.write_bytes(source.read_bytes())
+        return
+    place = place.resolve()
+    part = place.with_name(f"{place.name}.part")
+    try:
+        shutil.copy(source, part)
+        part.replace(place)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def put_raw(source: Path, place: Path) -> None:
+    """Raw results are published as they are. Those of FOLDER/data itself are there, and may be nowhere else."""
+    if not (place.exists() and place.samefile(source)):
+        put(source, place)
+
+
 def publish(results: list[Run], raw: Path, page: Path, folder: Path) -> None:
-    """Nothing of the last page is removed before all of this one is there. Raw results are published as they are."""
+    """What the last page had and this one has not is removed at the end, when all of this one is there."""
     with TemporaryDirectory() as name:
         work = Path(name)
-        (work / "data").mkdir()
-        for run in results:
-            shutil.copy(raw / f"{run.file}.json", work / "data")
         drawn = frozenset(plots.draw(results, work))
-        text = "\n".join(Page(page, folder, drawn).lines(results)) + "\n"
-        (folder / "data").mkdir(parents=True, exist_ok=True)
+        made = work / "page"
+        made.write_text("\n".join(Page(page, folder, drawn).lines(results)) + "\n", encoding="utf-8")
+        data = folder / "data"
+        data.mkdir(parents=True, exist_ok=True)
         page.parent.mkdir(parents=True, exist_ok=True)
-        for old in (*folder.glob("*.svg"), *(folder / "data").glob("*.json")):
+        for run in results:
+            put_raw(raw / f"{run.file}.json", data / f"{run.file}.json")
+        for plot in drawn:
+            put(work / f"{plot}.svg", folder / f"{plot}.svg")
+        put(made, page)
+        shown = {data / f"{run.file}.json" for run in results} | {folder / f"{plot}.svg" for plot in drawn}
+        for old in {*folder.glob("*.svg"), *data.glob("*.json")} - shown:
             old.unlink()
-        for new in work.rglob("*.*"):
-            shutil.copy(new, folder / new.relative_to(work))
-        page.write_text(text, encoding="utf-8")
 
 
 def folder_of(page: Path, plots_folder: Path | None) -> Path:

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import errno
 import filecmp
 import json
 import os
@@ -7,7 +8,10 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+from contextlib import redirect_stderr, suppress
+from io import StringIO
 from pathlib import Path
+from unittest import mock
 
 from donardstat import cache, command, plots, rdma, summary
 from donardstat.page import words
@@ -353,6 +357,36 @@ class Report(unittest.TestCase):
                                        str(self.folder / "own.md")]), 0)
         self.assertEqual(len(list((self.folder / "own" / "data").iterdir())), 14)
 
+    def test_raw_stays(self):
+        """report: raw results stay in their own folder when the disk is full, or it is stopped"""
+        kept = self.folder / "kept"
+        shutil.copytree(self.folder / "page" / "data", kept / "data")
+        (kept / "data" / "of-the-last-page.json").write_bytes((kept / "data" / "null.json").read_bytes())
+        before = {path.name: path.read_bytes() for path in (kept / "data").iterdir()}
+        copy_file = shutil.copy
+
+        def stops(source, place):
+            if kept in Path(place).parents:
+                Path(place).write_bytes(b"{")
+                raise how
+            return copy_file(source, place)
+
+        for how in (OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()):
+            with self.subTest(how=how), mock.patch.object(shutil, "copy", stops), mock.patch.object(command, "forget_output"), \
+                    redirect_stderr(StringIO()), suppress(KeyboardInterrupt):
+                self.assertEqual(command.main(["report", str(kept / "data"), "--out", str(self.folder / "kept.md")]), 1)
+            self.assertEqual({path.name: path.read_bytes() for path in (kept / "data").iterdir()}, before)
+            self.assertEqual([path.name for path in kept.iterdir()], ["data"])
+
+    def test_last_page_goes(self):
+        """report: what only the last page had is removed"""
+        old = [self.folder / "last" / "old.svg", self.folder / "last" / "data" / "old.json"]
+        put(self.folder / "last" / "data", "old", {})
+        old[0].write_text("old", encoding="utf-8")
+        self.assertEqual(command.main(["report", str(self.folder / "in" / "table1"), "--out", str(self.folder / "last.md")]), 0)
+        self.assertEqual([path for path in old if path.exists()], [])
+        self.assertEqual([path.name for path in old[1].parent.iterdir()], ["table1-siw.json"])
+
     def test_refusals(self):
         """report: without results there is no page"""
         put(self.folder / "in" / "other", "x", {"a": 1})
@@ -375,6 +409,17 @@ class Report(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (1, "", 1), done.stderr)
             self.assertRegex(done.stderr, f"^report: '{re.escape(str(words[0]))}' (is a|would be the page and the) folder")
             self.assertEqual([path.name for path in there.iterdir()], ["a.svg"])
+
+    def test_page_that_is_a_link(self):
+        """report: a page that is a link is written where it leads, and one that is a pipe into that"""
+        linked, plots = self.folder / "linked.md", self.folder / "linked"
+        linked.symlink_to("behind-the-link.md")
+        words = [ROOT / "bench" / "donard-stat", "report", self.folder / "in" / "table1", "--plots", plots, "--out"]
+        subprocess.run([*words, linked], check=True)
+        self.assertTrue(linked.is_symlink())
+        printed = subprocess.run([*words, "/dev/stdout"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertIn("## RDMA", printed)
+        self.assertIn("## RDMA", linked.read_text(encoding="utf-8"))
 
     def test_usage(self):
         """report: usage"""
