@@ -39,10 +39,26 @@ tuning_has_its_numbers() {
 	return "$bad"
 }
 
+# In a tree whose lab prints half of a result.
+bench_keeps_last_result() {
+	local tree=$LOGS/half status=0 out
+	rm -rf "$tree"
+	mkdir -p "$tree/build/results"
+	cp -r --parents bench tests/matrix tests/matrix.sh tests/rig/boot/blame.sh "$tree"
+	printf '#!/bin/sh\n' >"$tree/tests/rig/setup"
+	printf '#!/bin/sh\necho "{\\"samples\\": ["\n' >"$tree/tests/rig/lab"
+	chmod +x "$tree"/tests/rig/{setup,lab}
+	echo "the last one" >"$tree/build/results/null.json"
+	out=$("$tree/bench/run" null 2>&1) || status=$?
+	printf 'status %d: %s\n' "$status" "$out"
+	((status == 1)) && grep -q 'no JSON behind 0 results' <<<"$out" && [[ $(<"$tree/build/results/null.json") == "the last one" ]]
+}
+
 # Of bench/donard-stat, which turns samples into figures.
 run_report() {
 	progress "report"
 	PYTHONPATH=bench unittests '' tests/bench "$PYTHON" -B tests/host/tap.py tests/bench
 	try "report: bench/run describes itself" bench/run --help
+	try "report: bench/run keeps the last result where the next is cut off" bench_keeps_last_result
 	try "report: numbers of docs/tuning.md are in docs/benchmarks.md" tuning_has_its_numbers
 }
