@@ -36,6 +36,11 @@ static int run_once(struct cli *cli, struct bench_rdma *run)
 	return rc;
 }
 
+static bool is_refused(int rc)
+{
+	return rc == -ECONNREFUSED || rc == -EBUSY;
+}
+
 static bool stops(void)
 {
 	const struct timespec nap = { .tv_nsec = FAREWELL_NAP_NS };
@@ -60,7 +65,10 @@ int bench_rdma_run(struct cli *cli, struct donard_meter *meter, struct bench_rdm
 	run->options.interval_user = &metering;
 	do {
 		rc = run_once(cli, run);
-	} while ((rc == -ECONNREFUSED || rc == -EBUSY) && tries-- > 0 && !stops());
+	} while (is_refused(rc) && tries-- > 0 && !stops());
+	/* Most of that time lies between two tries, where nothing fails of it. */
+	if (is_refused(rc) && cli_stopped(NULL))
+		return cli_fail_text(cli, EXIT_STOPPED, "canceled", "stopped by a signal.");
 	return rc ? cli_fail(cli, rc) : EXIT_DONE;
 }
 

@@ -105,6 +105,11 @@ $(BUILD)/tests/unit/test_bench_links.o: ALL_CFLAGS += -iquote tool
 $(BUILD)/tests/unit/test_bench_links: $(BUILD)/bench/links.o $(addprefix $(BUILD)/tool/,output.o terms.o utf8.o) $(BUILD)/words/words.o
 $(BUILD)/tests/unit/test_bench_links: UNIT_LIBS := -ljson-c -Wl$(comma)--wrap=donard_route_probe
 
+$(BUILD)/tests/unit/test_bench_rdma.o: ALL_CFLAGS += -iquote tool
+$(BUILD)/tests/unit/test_bench_rdma: $(addprefix $(BUILD)/,bench/rdma.o words/words.o $(addprefix tool/,fields.o output.o place.o process.o \
+	progress.o terms.o utf8.o $(addprefix rdma/,json.o latency.o))) $(METER_OBJS)
+$(BUILD)/tests/unit/test_bench_rdma: UNIT_LIBS := -ljson-c $(addprefix -Wl$(comma)--wrap=,cli_rdma_run cli_stopped)
+
 $(BUILD)/tests/unit/test_perftest.o: ALL_CFLAGS += -iquote tool
 $(BUILD)/tests/unit/test_perftest: $(addprefix $(BUILD)/,bench/perftest.o $(addprefix tool/,output.o process.o progress.o utf8.o)) $(METER_OBJS)
 $(BUILD)/tests/unit/test_perftest: UNIT_LIBS := -ljson-c $(addprefix -Wl$(comma)--wrap=,fork memfd_create)

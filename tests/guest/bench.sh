@@ -345,6 +345,21 @@ rdma_direction_that_is_not_offered() {
 	bench rdma "$LAB_PEER_ADDR" --direction write --block-sizes 4K --queue-depths 4 --iterations 10 --rounds 1
 }
 
+# Between two samples: the server has gone, and is asked for again for a while.
+rdma_is_stopped_while_nobody_listens() {
+	local status=0
+	offer dram "$PORT" --once
+	donard-cli bench rdma "$LAB_PEER_ADDR" --block-sizes 4K --queue-depths 1 --iterations 5 --rounds 1 --json >"$WORK/json" \
+		2>"$WORK/err" &
+	at_end "kill -KILL $! 2>/dev/null"
+	within 20 grep -q '"event":"left"' "$WORK/served.$PORT"
+	sleep 1
+	kill -INT "$!"
+	wait "$!" || status=$?
+	equal "exit status ($(cat "$WORK/json"))" 130 "$status"
+	holds "error" '.error.code == "canceled"'
+}
+
 # perftest_servers - each serves one client after the other, until the end of the test.
 perftest_servers() {
 	local program port=$PERFTEST_PORT
@@ -523,6 +538,7 @@ table_here_refusals() {
 if [[ -n ${LAB_FABRIC:-} ]]; then
 	t "rdma, samples" rdma_samples
 	t "rdma, a direction that is not offered" rdma_direction_that_is_not_offered
+	t "rdma, a signal while nobody listens" rdma_is_stopped_while_nobody_listens
 	t "rdma, perftest beside it" perftest_beside
 	t "rdma, perftest that does not end" perftest_that_does_not_end
 	t "rdma, perftest without sense of its clock" perftest_without_sense_of_its_clock
