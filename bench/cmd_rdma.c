@@ -9,11 +9,11 @@
 #include "options.h"
 #include "progress.h"
 #include "rdma.h"
+#include "rdma/pass.h"
 #include "utf8.h"
 
 #define LIST_MAX	16
 #define DEFAULT_ROUNDS	3
-#define MAX_BLOCK_BYTES	(1ULL << 30)
 
 struct plan {
 	struct cli *cli;
@@ -137,7 +137,7 @@ static void begin_model(struct plan *plan)
 static int check_blocks(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->block_count; i++)
-		if (plan->blocks[i] > MAX_BLOCK_BYTES)
+		if (plan->blocks[i] > CLI_RDMA_BLOCK_MAX)
 			return cli_usage(plan->cli, "--block-sizes: a request carries 1 GiB at most");
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include "progress.h"
 #include "rdma.h"
 #include "rdma/json.h"
+#include "rdma/pass.h"
 #include "utf8.h"
 
 #define DEFAULT_ROUNDS	3
@@ -114,7 +115,7 @@ static void add_sample(struct table1 *table, const struct table1_row *row, const
 static int run_here(struct table1 *table, const struct table1_row *row, struct bench_rdma *run,
 		    struct bench_server_usage *usage)
 {
-	uint64_t bytes = table->block_bytes * table->depth;
+	uint64_t bytes = cli_rdma_round_bytes(table->block_bytes, (uint32_t)table->depth);
 	struct bench_server server = { 0 };
 	int rc = bench_server_start(table->cli, table->here, row->target->address, bytes, &server);
 
@@ -254,6 +255,8 @@ static int take_numbers(struct table1 *table)
 	struct cli *cli = table->cli;
 	int rc = cli_size(cli, "block-size", false, &table->block_bytes);
 
+	if (!rc && table->block_bytes > CLI_RDMA_BLOCK_MAX)
+		rc = cli_usage(cli, "--block-size: a request carries 1 GiB at most");
 	if (!rc)
 		rc = cli_number(cli, "queue-depth", &table->depth);
 	if (!rc)

@@ -438,6 +438,7 @@ run_cli() {
 	try "cli: bench, no live allocation" cli_exits 2 "'-1' is not a number from 0 to 1000000" bench setup p2pmem0 --live -1
 	try "cli: bench rdma, unknown direction" cli_exits 2 'none of write, read, both' bench rdma ::1 --direction up
 	try "cli: bench rdma, large blocks" cli_exits 2 '1 GiB at most' bench rdma ::1 --block-sizes 4K,2G
+	try "cli: bench table1, large blocks" cli_exits 2 '1 GiB at most' bench table1 dram=::1 --block-size 2G
 	try "cli: bench rdma, port of nothing" cli_exits 2 'needs --perftest' bench rdma ::1 --perftest-port 1
 	try "cli: bench rdma, no perftest" without_perftest
 	try "cli: bench table1, no name" cli_exits 2 'no name or no address' bench table1 =192.0.2.1

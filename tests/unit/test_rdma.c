@@ -479,6 +479,14 @@ static void slots_are_bounded(void **state)
 	assert_int_equal(cli_rdma_depth(1 << 30, 4096), 4096);
 }
 
+static void default_range_is_bounded(void **state)
+{
+	(void)state;
+	assert_int_equal(cli_rdma_round_bytes(65536, 16), 1 << 20);
+	assert_int_equal(cli_rdma_round_bytes(1 << 30, 4096), 1 << 30);
+	assert_int_equal(cli_rdma_round_bytes(300 << 20, 16), 900 << 20);
+}
+
 static void addresses(void **state)
 {
 	struct donard_context *ctx;
@@ -779,7 +787,7 @@ int main(void)
 		cmocka_unit_test(pattern_is_unlike), cmocka_unit_test(pattern_finds_the_byte),
 		cmocka_unit_test(percentiles), cmocka_unit_test(requests_go_round),
 		cmocka_unit_test(large_requests_go_in_pieces), cmocka_unit_test(completions_cover_what_came_before),
-		cmocka_unit_test(slots_are_bounded),
+		cmocka_unit_test(slots_are_bounded), cmocka_unit_test(default_range_is_bounded),
 		cmocka_unit_test(addresses), cmocka_unit_test_setup_teardown(pinned_pages_need_a_route, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(p2pdma_pages_need_an_importer, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(imported_memory_is_handed_on, fake_setup, fake_teardown),

@@ -24,6 +24,7 @@ static struct {
 	size_t payload_count;
 	const struct donard_context *end_ctx;
 	int begin_rc, end_rc, work_rc, seen_rc;
+	uint64_t offered;
 } scene;
 
 static void step(char letter)
@@ -58,7 +59,7 @@ void __wrap_donard_rdma_close(struct donard_rdma_client *client)
 int __wrap_donard_rdma_client_info(const struct donard_rdma_client *client, struct donard_rdma_client_info *info);
 int __wrap_donard_rdma_client_info(const struct donard_rdma_client *client, struct donard_rdma_client_info *info)
 {
-	info->length_bytes = BYTES;
+	info->length_bytes = scene.offered;
 	info->bytes = client->bytes;
 	info->rights = DONARD_RDMA_READ | DONARD_RDMA_WRITE;
 	return 0;
@@ -150,6 +151,7 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(&scene, 0, sizeof(scene));
+	scene.offered = BYTES;
 	return fake_setup((void **)&scene.fake);
 }
 
@@ -215,6 +217,25 @@ static void failed_work_is_the_news(void **state)
 	assert_string_equal(donard_error(scene.fake->ctx), "the work failed");
 }
 
+/* Nobody gave the length: what is mapped and pinned follows the requests in flight, but not without end. */
+static void large_requests_share_a_range(void **state)
+{
+	struct cli_rdma_options options = {
+		.mode = CLI_RDMA_BANDWIDTH, .direction = DONARD_RDMA_WRITE, .block_bytes = 1 << 20, .queue_depth = 4096, .iterations = 1,
+	};
+
+	(void)state;
+	scene.offered = 1ULL << 40;
+	assert_int_equal(cli_rdma_run(scene.fake->ctx, &options, &scene.result), 0);
+	assert_int_equal(scene.result.length_bytes, 1 << 30);
+	options.queue_depth = 16;
+	assert_int_equal(cli_rdma_run(scene.fake->ctx, &options, &scene.result), 0);
+	assert_int_equal(scene.result.length_bytes, 16 << 20);
+	options.mode = CLI_RDMA_TRANSFER;
+	assert_int_equal(cli_rdma_run(scene.fake->ctx, &options, &scene.result), -EINVAL);
+	assert_says(donard_error(scene.fake->ctx), "Give the amount with --size");
+}
+
 /* A program of somebody's own offers memory for both, and has none of the services of this tool. */
 static void server_without_test_data(void **state)
 {
@@ -269,7 +290,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(functions_surround_all_rounds), CASE(begin_refuses), CASE(end_fails), CASE(failed_work_is_the_news),
-		CASE(server_without_test_data), CASE(services_follow_the_rights),
+		CASE(large_requests_share_a_range), CASE(server_without_test_data), CASE(services_follow_the_rights),
 		CASE(fill_that_fails_is_not_counted),
 	};
 

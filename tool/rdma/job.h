@@ -18,8 +18,9 @@ enum cli_rdma_mode {
  * @local: the near side: "dram" (the default), a region, or a GPU.  A write sends the contents of a region unchanged,
  *	unless @verify asks for test data
  * @overwrite: test data may also overwrite a near side that is persistent memory
- * @length_bytes: default: up to the end of the offered memory, but for BANDWIDTH and LATENCY at most queue_depth blocks.
- *	A default of more than 1 GiB fails.  If it is given, the near side is registered before the client connects
+ * @length_bytes: default: up to the end of the offered memory, but for BANDWIDTH and LATENCY at most queue_depth blocks, and
+ *	as many as 1 GiB has.  TRANSFER of more than 1 GiB fails by default.  If it is given, the near side is registered before
+ *	the client connects
  * @block_bytes: 64 KiB; LATENCY: 8
  * @queue_depth: 16; LATENCY: always 1
  * @iterations: 1 for TRANSFER, else 1000 requests

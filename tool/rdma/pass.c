@@ -26,6 +26,11 @@ uint64_t cli_rdma_requests(const struct cli_rdma_pass *pass, uint64_t bytes)
 	return bytes / pass->length * cli_rdma_blocks(pass) + bytes % pass->length / pass->block;
 }
 
+uint64_t cli_rdma_round_bytes(uint64_t block, uint32_t depth)
+{
+	return block * least(depth, CLI_RDMA_DEFAULT_MAX / block);
+}
+
 uint32_t cli_rdma_depth(uint64_t block, uint32_t depth)
 {
 	uint64_t pieces = (block + PIECE_BYTES - 1) / PIECE_BYTES;

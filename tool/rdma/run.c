@@ -14,9 +14,6 @@
 #define DEFAULT_LATENCY_BYTES	8ULL
 #define DEFAULT_DEPTH		16
 #define DEFAULT_REQUESTS	1000
-/* The most that is mapped and pinned here if only the server names the length. */
-#define DEFAULT_MAX_BYTES	(1ULL << 30)
-#define MAX_BLOCK_BYTES		(1ULL << 30)	/* a request of the library moves no more */
 #define PAYLOAD_MAX		2
 
 /* ---- options ---- */
@@ -115,7 +112,7 @@ static uint64_t wanted_length(const struct cli_rdma_work *work)
 		return options->length_bytes;
 	if (options->mode == CLI_RDMA_TRANSFER)
 		return rest;
-	return cli_rdma_least(rest, options->block_bytes * options->queue_depth);
+	return cli_rdma_least(rest, cli_rdma_round_bytes(options->block_bytes, options->queue_depth));
 }
 
 static int check_range(struct cli_rdma_work *work)
@@ -130,7 +127,7 @@ static int check_range(struct cli_rdma_work *work)
 		return cli_rdma_fail(work->ctx, ENXIO, "past-end", "%s: %llu bytes from offset %llu go past what is offered: %llu "
 				     "bytes of %s. Use a smaller --size or --offset.", server->peer, length, offset, offered,
 				     server->target);
-	if (!work->options.length_bytes && length > DEFAULT_MAX_BYTES)
+	if (!work->options.length_bytes && length > CLI_RDMA_DEFAULT_MAX)
 		return cli_rdma_fail(work->ctx, EINVAL, "bad-option", "%s: %llu bytes of %s are offered: too many to move by "
 				     "default. Give the amount with --size.", server->peer, length, server->target);
 	result->block_bytes = cli_rdma_least(work->options.block_bytes, length);
@@ -304,8 +301,8 @@ int cli_rdma_run(struct donard_context *ctx, const struct cli_rdma_options *opti
 	result->server.size = sizeof(result->server);
 	if (getrandom(&work.seed, sizeof(work.seed), 0) != sizeof(work.seed))
 		return cli_rdma_fail(ctx, EIO, "system", "no random number can be had for test data");
-	if (options->block_bytes > MAX_BLOCK_BYTES)
-		return cli_rdma_fail(ctx, EINVAL, "bad-option", "--block-size: a request moves at most %llu bytes.", MAX_BLOCK_BYTES);
+	if (options->block_bytes > CLI_RDMA_BLOCK_MAX)
+		return cli_rdma_fail(ctx, EINVAL, "bad-option", "--block-size: a request moves at most %llu bytes.", CLI_RDMA_BLOCK_MAX);
 	take_defaults(&work.options);
 	rc = run(&work);
 	take_resets(&work);

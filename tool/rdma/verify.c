@@ -70,11 +70,12 @@ int cli_rdma_check_verify(const struct cli_rdma_work *work)
 		return 0;
 	if (cli_rdma_reads(work) && !answers(work, CLI_RDMA_FILL))
 		return cli_rdma_fail(work->ctx, EACCES, "not-offered", "%s: its server does not fill %s with test data, which "
-				     "--verify needs. Start 'donard-cli rdma serve' there, with --fill if clients may only read or "
-				     "the memory is persistent, or leave out --verify.", server->peer, server->target);
+				     "verification needs. Start 'donard-cli rdma serve' there, with --fill if clients may only read "
+				     "or the memory is persistent.", server->peer, server->target);
 	if (!cli_rdma_reads(work) && !answers(work, CLI_RDMA_COMPARE))
-		return cli_rdma_fail(work->ctx, EACCES, "not-offered", "%s: its server compares no test data. Start 'donard-cli rdma "
-				     "serve' there, with --compare if clients may only write, or leave out --verify.", server->peer);
+		return cli_rdma_fail(work->ctx, EACCES, "not-offered", "%s: its server compares no test data, which verification "
+				     "needs. Start 'donard-cli rdma serve' there, with --compare if clients may only write.",
+				     server->peer);
 	return 0;
 }
 
