@@ -39,8 +39,10 @@ int bench_rdma_check_near(struct cli *cli, const char *local);
  * writes there what it receives; else it sends from there.
  */
 void bench_rdma_add_links(struct cli *cli, struct json_object *links, const char *device, const char *side, bool received);
-/* As many requests as move no more than 64 MiB, but one at least and 1000 at most. */
-uint32_t bench_rdma_iterations(uint64_t block_bytes);
+/* As many requests as move no more than 64 MiB, and 1000 at most, but never fewer than @depth are to be in flight. */
+uint32_t bench_rdma_iterations(uint64_t block_bytes, uint32_t depth);
+/* A word on stderr where so many requests (0: by default) cannot be as many in flight. */
+void bench_rdma_say_fewer(uint64_t iterations, uint64_t depth);
 
 /* ---- perftest.c ---- */
 

@@ -51,7 +51,7 @@ static int sample(struct plan *plan, enum cli_rdma_mode mode, uint64_t block, ui
 	options->block_bytes = block;
 	options->queue_depth = (uint32_t)depth;
 	options->iterations = plan->iterations ? (uint32_t)plan->iterations :
-			      bench_rdma_iterations(block);
+			      bench_rdma_iterations(block, options->queue_depth);
 	rc = bench_rdma_run(plan->cli, plan->meter, &plan->run, plan->again);
 	if (rc)
 		return rc;
@@ -201,6 +201,8 @@ static int run(struct cli *cli)
 	if (rc)
 		return cli_fail(cli, rc);
 	cli_catch_signals();
+	for (size_t i = 0; i < plan.depth_count; i++)
+		bench_rdma_say_fewer(plan.iterations, plan.depths[i]);
 	begin_model(&plan);
 	rc = measure(&plan);
 	donard_meter_close(plan.meter);
@@ -218,7 +220,7 @@ static const struct cli_option options_table[] = {
 	{ "block-sizes", "LIST", "sizes of one request; default 4K,64K,1M" },
 	{ "queue-depths", "LIST", "requests in flight; default 1,16" },
 	{ "direction", "WHAT", "write, read or both (default)" },
-	{ "iterations", "N", "requests of a sample; default: as many as move 64M, at most 1000" },
+	{ "iterations", "N", "requests of a sample; default: as many as move 64M, at most 1000, at least the depth" },
 	{ "rounds", "N", "how often; default 3" },
 	{ "local", "TARGET", "the near side: dram (default), a region (p2pmem0+64M) or a GPU (gpu:0)" },
 	{ "allow-persistent", NULL, "with --local: it may be persistent memory, whose data is lost by reads" },

@@ -161,13 +161,13 @@ static int run_one(struct table1 *table, struct table1_row *row, struct bench_rd
 static struct bench_rdma new_run(const struct table1 *table, enum cli_rdma_mode mode)
 {
 	struct bench_rdma run = { .options = table->options };
-	uint64_t block = mode == CLI_RDMA_LATENCY ? LATENCY_BLOCK : table->block_bytes;
+	bool timed = mode == CLI_RDMA_LATENCY;
 
 	run.options.mode = mode;
-	run.options.block_bytes = block;
-	run.options.queue_depth = (uint32_t)table->depth;
+	run.options.block_bytes = timed ? LATENCY_BLOCK : table->block_bytes;
+	run.options.queue_depth = timed ? 1 : (uint32_t)table->depth;
 	run.options.iterations = table->iterations ? (uint32_t)table->iterations :
-				 bench_rdma_iterations(block);
+				 bench_rdma_iterations(run.options.block_bytes, run.options.queue_depth);
 	return run;
 }
 
@@ -333,6 +333,7 @@ static int run_table(struct table1 *table)
 
 	begin_model(table);
 	cli_catch_signals();
+	bench_rdma_say_fewer(table->iterations, table->depth);
 	rc = measure(table);
 	if (rc) {
 		json_object_put(table->model);
@@ -379,7 +380,7 @@ static const struct cli_option options_table[] = {
 	{ "here", "ADDR", "serve the targets (dram=dram, gpu=p2pmem0) from this machine, at its RDMA device's ADDR" },
 	{ "block-size", "SIZE", "size of one request; default 64K (latency: 64 bytes)" },
 	{ "queue-depth", "N", "requests in flight; default 16 (latency: 1)" },
-	{ "iterations", "N", "requests of a sample; default: as many as move 64M, at most 1000" },
+	{ "iterations", "N", "requests of a sample; default: as many as move 64M, at most 1000, at least the depth" },
 	{ "rounds", "N", "how often; default 3" },
 	{ "local", "TARGET", "the near side: dram (default), a region (p2pmem0+64M) or a GPU (gpu:0)" },
 	{ "allow-persistent", NULL, "with --local: it may be persistent memory, whose data is lost" },

@@ -87,6 +87,8 @@ struct json_object *bench_rdma_sample(const struct bench_rdma *run, uint64_t rou
 	cli_add_number(sample, "queue_depth", result->queue_depth);
 	cli_add_number(sample, "round", round);
 	cli_add_number(sample, "requests", result->requests);
+	cli_add_number(sample, "in_flight",
+		       result->requests < result->queue_depth ? result->requests : result->queue_depth);
 	cli_add_number(sample, "bytes", result->bytes);
 	cli_add_double(sample, "seconds", result->seconds);
 	cli_add_double(sample, "bytes_per_second",
@@ -168,9 +170,18 @@ const char *bench_rdma_word(unsigned int direction)
 	return direction == DONARD_RDMA_READ ? "read" : "write";
 }
 
-uint32_t bench_rdma_iterations(uint64_t block_bytes)
+uint32_t bench_rdma_iterations(uint64_t block_bytes, uint32_t depth)
 {
 	uint64_t requests = MAX_DEFAULT_BYTES / block_bytes;
 
-	return requests > MAX_REQUESTS ? MAX_REQUESTS : requests ? (uint32_t)requests : 1;
+	if (requests > MAX_REQUESTS)
+		requests = MAX_REQUESTS;
+	return requests > depth ? (uint32_t)requests : depth;
+}
+
+void bench_rdma_say_fewer(uint64_t iterations, uint64_t depth)
+{
+	if (iterations && iterations < depth)
+		bench_say("depth %llu: no more than %llu are in flight, as --iterations makes no more requests", (unsigned long long)depth,
+			  (unsigned long long)iterations);
 }

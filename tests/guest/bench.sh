@@ -338,6 +338,18 @@ rdma_samples() {
 		.p50 <= .p99 and .p99 <= .max)'
 }
 
+# Without --iterations there are as many requests as are to be in flight.
+rdma_in_flight() {
+	offer dram "$PORT"
+	bench rdma "$LAB_PEER_ADDR" --direction write --block-sizes 4K --queue-depths 1200 --rounds 1
+	holds "requests by default" '[.samples[] | [.operation, .queue_depth, .requests, .in_flight]] ==
+		[["latency", 1, 1000, 1], ["bandwidth", 1200, 1200, 1200]]'
+	bench rdma "$LAB_PEER_ADDR" --direction write --block-sizes 4K --queue-depths 4,8 --iterations 5 --rounds 1
+	holds "fewer than the depth" '[.samples[] | [.operation, .queue_depth, .in_flight]] ==
+		[["latency", 1, 1], ["bandwidth", 4, 4], ["bandwidth", 8, 5]]'
+	matches "what is said" 'depth 8: no more than 5 are in flight' "$(cat "$WORK/err")"
+}
+
 rdma_direction_that_is_not_offered() {
 	offer dram "$PORT" --access write
 	exits 1 'offered for writing only|only lets clients write' donard-cli bench rdma "$LAB_PEER_ADDR" --direction read \
@@ -537,6 +549,7 @@ table_here_refusals() {
 
 if [[ -n ${LAB_FABRIC:-} ]]; then
 	t "rdma, samples" rdma_samples
+	t "rdma, requests in flight" rdma_in_flight
 	t "rdma, a direction that is not offered" rdma_direction_that_is_not_offered
 	t "rdma, a signal while nobody listens" rdma_is_stopped_while_nobody_listens
 	t "rdma, perftest beside it" perftest_beside

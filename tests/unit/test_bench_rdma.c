@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How the benchmark tries a server again that has served it before, with a tool that this program plays. */
 #include <errno.h>
+#include <stdarg.h>
 
 #include "bench/bench_rdma.h"
 #include "bench/links.h"
@@ -68,6 +69,15 @@ void bench_add_measured(struct json_object *sample, const struct donard_measurem
 	(void)measurement;
 }
 
+void bench_say(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(scene.said, sizeof(scene.said), format, arguments);
+	va_end(arguments);
+}
+
 int __wrap_cli_rdma_run(struct donard_context *ctx, const struct cli_rdma_options *options, struct cli_rdma_result *result);
 int __wrap_cli_rdma_run(struct donard_context *ctx, const struct cli_rdma_options *options, struct cli_rdma_result *result)
 {
@@ -121,11 +131,43 @@ static void signal_between_two_tries(void **state)
 	assert_says(scene.said, "canceled: stopped by a signal");
 }
 
+/* A sample of a depth has so many requests at least, unless the user wants fewer: then it says so. */
+static void requests_are_enough_for_the_depth(void **state)
+{
+	struct bench_rdma run = {
+		.options = { .mode = CLI_RDMA_BANDWIDTH, .direction = DONARD_RDMA_WRITE },
+		.result = { .queue_depth = 16, .requests = 5 },
+	};
+	struct json_object *sample = bench_rdma_sample(&run, 0);
+
+	(void)state;
+	assert_int_equal(bench_rdma_iterations(4096, 1), 1000);
+	assert_int_equal(bench_rdma_iterations(1 << 20, 16), 64);
+	assert_int_equal(bench_rdma_iterations(8 << 20, 16), 16);
+	assert_int_equal(bench_rdma_iterations(4096, 4096), 4096);
+	assert_int_equal(bench_rdma_iterations(1 << 30, 1), 1);
+	assert_int_equal(json_object_get_int(json_object_object_get(sample, "queue_depth")), 16);
+	assert_int_equal(json_object_get_int(json_object_object_get(sample, "in_flight")), 5);
+	json_object_put(sample);
+}
+
+static void fewer_requests_than_the_depth_are_told(void **state)
+{
+	(void)state;
+	bench_rdma_say_fewer(0, 16);
+	bench_rdma_say_fewer(16, 16);
+	assert_string_equal(scene.said, "");
+	bench_rdma_say_fewer(5, 16);
+	assert_says(scene.said, "depth 16: no more than 5 are in flight");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(refused_server_is_tried_again, setup),
 		cmocka_unit_test_setup(signal_between_two_tries, setup),
+		cmocka_unit_test(requests_are_enough_for_the_depth),
+		cmocka_unit_test_setup(fewer_requests_than_the_depth_are_told, setup),
 	};
 
 	return cmocka_run_group_tests_name("bench_rdma", tests, NULL, NULL);
