@@ -49,6 +49,11 @@ void bench_rdma_say_fewer(uint64_t iterations, uint64_t depth);
 /* The unmodified program that does what @run says; an exit code, and the sample if that is 0. */
 int bench_perftest_run(struct cli *cli, const struct bench_rdma *run, uint16_t first_port, uint64_t round,
 		       struct json_object **sample);
+/*
+ * Can its servers, which are the user's, take part in writes of these sizes?  @iterations: 0: as many as by default.  Returns 0
+ * or an exit code after cli_usage().
+ */
+int bench_perftest_check_blocks(const struct cli *cli, const uint64_t *blocks, size_t count, uint32_t iterations);
 /* Are all of its programs here? Returns 0 or an exit code. */
 int bench_perftest_check(struct cli *cli);
 

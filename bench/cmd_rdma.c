@@ -175,6 +175,8 @@ static int take_options(struct plan *plan)
 	plan->perftest = cli_given(cli, "perftest");
 	if (!rc && !plan->perftest && cli_given(cli, "perftest-port"))
 		rc = cli_usage(cli, "--perftest-port needs --perftest");
+	if (!rc && plan->perftest && plan->directions & DONARD_RDMA_WRITE)
+		rc = bench_perftest_check_blocks(cli, plan->blocks, plan->block_count, (uint32_t)plan->iterations);
 	if (!rc && plan->perftest)
 		rc = bench_perftest_check(cli);
 	plan->run.options.local = cli_value(cli, "local");
@@ -224,7 +226,7 @@ static const struct cli_option options_table[] = {
 	{ "rounds", "N", "how often; default 3" },
 	{ "local", "TARGET", "the near side: dram (default), a region (p2pmem0+64M) or a GPU (gpu:0)" },
 	{ "allow-persistent", NULL, "with --local: it may be persistent memory, whose data is lost by reads" },
-	{ "perftest", NULL, "run perftest's clients beside it, unmodified" },
+	{ "perftest", NULL, "run perftest's clients beside it, unmodified; writes then take one of --block-sizes" },
 	{ "perftest-port", "N", "where its servers listen: this port (ib_write_bw) and the next three; default 18515" },
 	{ "timeout", "SECONDS", "give up when nothing comes back for this long; default 10" },
 	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first that is available" },

@@ -50,14 +50,18 @@ static size_t program_of(const struct bench_rdma *run)
 	       (run->options.direction == DONARD_RDMA_READ ? 1 : 0);
 }
 
+static uint32_t count_of(uint32_t iterations)
+{
+	return iterations < MIN_ITERATIONS ? MIN_ITERATIONS : iterations;
+}
+
 static void compose(struct client *client, const struct bench_rdma *run, uint16_t first_port)
 {
 	size_t program = program_of(run), at = 0;
-	uint32_t count = run->options.iterations;
 
 	snprintf(client->block, WORD_BYTES, "%" PRIu64, run->options.block_bytes);
 	snprintf(client->depth, WORD_BYTES, "%u", run->options.queue_depth);
-	snprintf(client->count, WORD_BYTES, "%u", count < MIN_ITERATIONS ? MIN_ITERATIONS : count);
+	snprintf(client->count, WORD_BYTES, "%u", count_of(run->options.iterations));
 	snprintf(client->port, WORD_BYTES, "%u", first_port + (unsigned int)program);
 	client->argv[at++] = programs[program];
 	client->argv[at++] = "-R";
@@ -339,6 +343,15 @@ static bool on_path(const char *program)
 	}
 	free(copy);
 	return found;
+}
+
+int bench_perftest_check_blocks(const struct cli *cli, const uint64_t *blocks, size_t count, uint32_t iterations)
+{
+	if (count < 2)
+		return 0;
+	return cli_usage(cli, "--block-sizes: with --perftest, give one size for writes. The server of ib_write_lat waits for requests "
+			 "of just its own size and number: for %" PRIu64 " bytes start it with '-s %" PRIu64 " -n %u'", blocks[0], blocks[0],
+			 count_of(iterations ? iterations : bench_rdma_iterations(blocks[0], 1)));
 }
 
 int bench_perftest_check(struct cli *cli)

@@ -361,7 +361,7 @@ streams() {
 
 without_perftest() {
 	local status=0 out
-	out=$(PATH=/nonexistent "$BUILD/donard-cli" bench rdma ::1 --perftest 2>&1) || status=$?
+	out=$(PATH=/nonexistent "$BUILD/donard-cli" bench rdma ::1 --block-sizes 4K --perftest 2>&1) || status=$?
 	printf 'status %d (expected 3): %s\n' "$status" "$out"
 	((status == 3)) && [[ $out == *'apt install perftest'* ]]
 }
@@ -440,6 +440,8 @@ run_cli() {
 	try "cli: bench rdma, large blocks" cli_exits 2 '1 GiB at most' bench rdma ::1 --block-sizes 4K,2G
 	try "cli: bench table1, large blocks" cli_exits 2 '1 GiB at most' bench table1 dram=::1 --block-size 2G
 	try "cli: bench rdma, port of nothing" cli_exits 2 'needs --perftest' bench rdma ::1 --perftest-port 1
+	try "cli: bench rdma, perftest of several sizes" \
+		cli_exits 2 "give one size for writes.* for 4096 bytes start it with '-s 4096 -n 1000'" bench rdma ::1 --perftest
 	try "cli: bench rdma, no perftest" without_perftest
 	try "cli: bench table1, no name" cli_exits 2 'no name or no address' bench table1 =192.0.2.1
 	try "cli: bench table1, no port" cli_exits 2 'no address or no port' bench table1 dram=192.0.2.1:0

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the benchmark says where perftest's client cannot be started. */
 #include <errno.h>
+#include <stdarg.h>
 #include <unistd.h>
 
 #include "bench/bench_rdma.h"
@@ -33,6 +34,23 @@ void bench_add_measured(struct json_object *sample, const struct donard_measurem
 {
 	(void)sample;
 	(void)measurement;
+}
+
+uint32_t bench_rdma_iterations(uint64_t block_bytes, uint32_t depth)
+{
+	(void)block_bytes;
+	return depth;
+}
+
+int cli_usage(const struct cli *cli, const char *format, ...)
+{
+	va_list arguments;
+
+	(void)cli;
+	va_start(arguments, format);
+	vsnprintf(said, sizeof(said), format, arguments);
+	va_end(arguments);
+	return EXIT_USAGE;
 }
 
 const char *bench_rdma_word(unsigned int direction)
@@ -80,6 +98,22 @@ static void no_process_is_to_be_had(void **state)
 	fork_error = 0;
 }
 
+static void its_server_serves_one_size(void **state)
+{
+	const uint64_t blocks[] = { 4096, 65536 };
+	const struct cli cli = { 0 };
+
+	(void)state;
+	said[0] = '\0';
+	assert_int_equal(bench_perftest_check_blocks(&cli, blocks, 1, 20), 0);
+	assert_string_equal(said, "");
+	assert_int_equal(bench_perftest_check_blocks(&cli, blocks, 2, 20), EXIT_USAGE);
+	assert_says(said, "for 4096 bytes start it with '-s 4096 -n 20'");
+	/* It takes no fewer, and so has to be told. */
+	assert_int_equal(bench_perftest_check_blocks(&cli, blocks, 2, 1), EXIT_USAGE);
+	assert_says(said, "-n 5'");
+}
+
 static void its_output_has_no_place(void **state)
 {
 	(void)state;
@@ -93,6 +127,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_process_is_to_be_had),
 		cmocka_unit_test(its_output_has_no_place),
+		cmocka_unit_test(its_server_serves_one_size),
 	};
 
 	return cmocka_run_group_tests_name("perftest", tests, NULL, NULL);
