@@ -54,8 +54,8 @@ int bench_perftest_run(struct cli *cli, const struct bench_rdma *run, uint16_t f
  * or an exit code after cli_usage().
  */
 int bench_perftest_check_blocks(const struct cli *cli, const uint64_t *blocks, size_t count, uint32_t iterations);
-/* Are all of its programs here? Returns 0 or an exit code. */
-int bench_perftest_check(struct cli *cli);
+/* Are all of its programs here, and do they take an address such as this? Returns 0 or an exit code. */
+int bench_perftest_check(struct cli *cli, const char *address);
 
 /* ---- server.c ---- */
 

@@ -178,7 +178,7 @@ static int take_options(struct plan *plan)
 	if (!rc && plan->perftest && plan->directions & DONARD_RDMA_WRITE)
 		rc = bench_perftest_check_blocks(cli, plan->blocks, plan->block_count, (uint32_t)plan->iterations);
 	if (!rc && plan->perftest)
-		rc = bench_perftest_check(cli);
+		rc = bench_perftest_check(cli, cli->arguments[0]);
 	plan->run.options.local = cli_value(cli, "local");
 	plan->run.options.address = cli->arguments[0];
 	/* What is read from the server is written there. */

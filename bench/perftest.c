@@ -30,8 +30,11 @@
 #define EXIT_NOT_FOUND	127
 #define TRIES		3	/* at least, within the time limit */
 #define START_SECONDS	2	/* of the program, and of its look at the clock */
+#define HELP_SECONDS	10	/* to print its options, on a busy machine */
 #define ENDED_BY_TIMER	(128 + SIGALRM)
 #define MIN_ITERATIONS	5	/* what its parser takes */
+
+#define IPV6_OPTION	"--ipv6-addr"	/* perftest 23.07; without it all are bound to IPv4 */
 
 /* Their servers' ports follow each other. */
 static const char *const programs[] = { "ib_write_bw", "ib_read_bw", "ib_write_lat", "ib_read_lat" };
@@ -43,6 +46,11 @@ struct client {
 	char block[WORD_BYTES], depth[WORD_BYTES], count[WORD_BYTES], port[WORD_BYTES];
 	unsigned int seconds;
 };
+
+static bool is_ipv6(const char *address)
+{
+	return strchr(address, ':');
+}
 
 static size_t program_of(const struct bench_rdma *run)
 {
@@ -76,6 +84,8 @@ static void compose(struct client *client, const struct bench_rdma *run, uint16_
 		client->argv[at++] = "-t";
 		client->argv[at++] = client->depth;
 	}
+	if (is_ipv6(run->options.address))
+		client->argv[at++] = IPV6_OPTION;
 	client->argv[at++] = run->options.address;
 	client->argv[at] = NULL;
 }
@@ -230,9 +240,9 @@ static int failed(struct cli *cli, const struct client *client, const char *addr
 	else
 		snprintf(how, sizeof(how), "exited with status %d", status);
 	snprintf(text, sizeof(text), "%s to %s, port %s, %s: \"%s\". Its server must run there, and "
-		 "again for each client: 'while %s -R -F -s %s -n %s -p %s; do :; done' (and -t as "
+		 "again for each client: 'while %s -R -F -s %s -n %s -p %s%s; do :; done' (and -t as "
 		 "--queue-depths).", client->argv[0], address, client->port, how, tail_of(output),
-		 client->argv[0], client->block, client->count, client->port);
+		 client->argv[0], client->block, client->count, client->port, is_ipv6(address) ? " " IPV6_OPTION : "");
 	return cli_fail_text(cli, EXIT_FAILED, "peer-lost", text);
 }
 
@@ -354,7 +364,23 @@ int bench_perftest_check_blocks(const struct cli *cli, const uint64_t *blocks, s
 			 count_of(iterations ? iterations : bench_rdma_iterations(blocks[0], 1)));
 }
 
-int bench_perftest_check(struct cli *cli)
+/* Debian 12 has 4.5. */
+static int check_ipv6(struct cli *cli)
+{
+	struct client help = { .argv = { programs[0], "--help", NULL }, .seconds = HELP_SECONDS };
+	struct bench_rdma seen = { 0 };
+	char output[OUTPUT_BYTES];
+	int status = 0, rc = run_once(&help, &seen, output, &status);
+
+	if (rc && rc != -ECHILD)
+		return not_started(cli, &help, rc, &seen.usage);
+	if (strstr(output, IPV6_OPTION))
+		return EXIT_DONE;
+	return cli_fail_text(cli, EXIT_UNSUPPORTED, "unsupported", "--perftest: this perftest takes no IPv6 address (" IPV6_OPTION
+			     ", since 23.07). Give an IPv4 address of the server, or leave --perftest.");
+}
+
+int bench_perftest_check(struct cli *cli, const char *address)
 {
 	char text[256];
 
@@ -365,5 +391,5 @@ int bench_perftest_check(struct cli *cli)
 			 "(Debian: apt install perftest), or leave --perftest.", programs[i]);
 		return cli_fail_text(cli, EXIT_UNSUPPORTED, "unsupported", text);
 	}
-	return EXIT_DONE;
+	return is_ipv6(address) ? check_ipv6(cli) : EXIT_DONE;
 }

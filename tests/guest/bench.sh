@@ -436,6 +436,24 @@ perftest_that_does_not_end() {
 	holds "costs of the other" '.samples[] | select(.program == "ib_write_lat") | .user_seconds >= 0 and .costs_missing == null'
 }
 
+# The option is looked for in what perftest's own help says.
+perftest_by_ipv6() {
+	# shellcheck disable=SC2153  # both are the lab's
+	local LAB_PEER_ADDR=$LAB_PEER_ADDR6 real
+	real=$(command -v ib_write_bw)
+	offer dram "$PORT"
+	tool_that_prints ib_write_lat "$LATENCY"
+	tool_that_prints ib_write_bw "$BANDWIDTH" "[ \"\$1\" != --help ] || exec $real --help
+		echo \"\$*\" >$WORK/words"
+	PATH="$WORK/bin:$PATH" bench rdma "[$LAB_PEER_ADDR]:$PORT" --direction write --block-sizes 4K --queue-depths 16 --iterations 20 \
+		--rounds 1 --perftest --timeout 20
+	holds "both methods" '[.samples[] | [.method, .operation]] | unique | length == 4'
+	matches "words of its client" " --ipv6-addr $LAB_PEER_ADDR\$" "$(cat "$WORK/words")"
+	tool_that_prints ib_write_bw "$BANDWIDTH"
+	PATH="$WORK/bin:$PATH" exits 3 'this perftest takes no IPv6 address' donard-cli bench rdma "$LAB_PEER_ADDR" --direction write \
+		--block-sizes 4K --perftest
+}
+
 # measures_nothing PROGRAM - refused by its name, while the other one prints figures.
 measures_nothing() {
 	PATH="$WORK/bin:$PATH" exits 1 "$1 to .* measured nothing" donard-cli bench rdma "$LAB_PEER_ADDR" --direction write \
@@ -556,6 +574,7 @@ if [[ -n ${LAB_FABRIC:-} ]]; then
 	t "rdma, perftest that does not end" perftest_that_does_not_end
 	t "rdma, perftest without sense of its clock" perftest_without_sense_of_its_clock
 	t "rdma, perftest without its server" perftest_without_server
+	t "rdma, perftest to an IPv6 address" perftest_by_ipv6
 	t "table1, three targets" table_of_three
 	t "table1, nobody there" nobody_there
 else

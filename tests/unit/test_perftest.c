@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the benchmark says where perftest's client cannot be started. */
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bench/bench_rdma.h"
@@ -98,6 +101,103 @@ static void no_process_is_to_be_had(void **state)
 	fork_error = 0;
 }
 
+/* ---- programs that stand for perftest's ---- */
+
+static char folder[] = "/tmp/donard-perftest.XXXXXX";
+
+static void program_file(char path[PATH_MAX], const char *name)
+{
+	snprintf(path, PATH_MAX, "%s/%s", folder, name);
+}
+
+/* In all its programs' places: prints @help where it is asked for that, else a result of latency behind its words. */
+static void make_programs(const char *help)
+{
+	static const char *const names[] = { "ib_write_bw", "ib_read_bw", "ib_write_lat", "ib_read_lat" };
+	char path[PATH_MAX];
+	FILE *file;
+
+	for (size_t i = 0; i < 4; i++) {
+		program_file(path, names[i]);
+		file = fopen(path, "w");
+		assert_non_null(file);
+		fprintf(file, "#!/bin/sh\n[ \"$1\" != --help ] || { echo '%s'; exit 1; }\necho \"$*\" >%s/words\n"
+			"echo ' 4096 20 1.0 2.0 1.5 1.6 0.0 1.9 2.0'\n", help, folder);
+		assert_int_equal(fchmod(fileno(file), 0700), 0);
+		fclose(file);
+	}
+}
+
+static int programs_setup(void **state)
+{
+	char path[PATH_MAX + sizeof("/usr/bin:/bin")];
+
+	(void)state;
+	strcpy(strrchr(folder, '.'), ".XXXXXX");
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s:/usr/bin:/bin", folder);
+	return setenv("PATH", path, 1);
+}
+
+static int programs_teardown(void **state)
+{
+	static const char *const names[] = { "ib_write_bw", "ib_read_bw", "ib_write_lat", "ib_read_lat", "words" };
+	char path[PATH_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < 5; i++) {
+		program_file(path, names[i]);
+		unlink(path);
+	}
+	return rmdir(folder);
+}
+
+/* Of a client of that address. */
+static void words_are(const char *address, const char *text)
+{
+	const struct bench_rdma run = {
+		.options = { .mode = CLI_RDMA_LATENCY, .direction = DONARD_RDMA_WRITE, .address = address, .block_bytes = 4096,
+			     .queue_depth = 1, .iterations = 20, .timeout_ms = 1000 },
+	};
+	struct json_object *sample = NULL;
+	char path[PATH_MAX], words[256];
+	struct cli cli = { 0 };
+	FILE *file;
+
+	assert_int_equal(bench_perftest_run(&cli, &run, BENCH_PERFTEST_PORT, 0, &sample), EXIT_DONE);
+	json_object_put(sample);
+	program_file(path, "words");
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(words, sizeof(words), file));
+	fclose(file);
+	assert_string_equal(words, text);
+}
+
+static void ipv6_address_is_told(void **state)
+{
+	struct cli cli = { 0 };
+
+	(void)state;
+	make_programs("      --ipv6-addr=<IPv6>  Use IPv6 address for parameters negotiation.");
+	assert_int_equal(bench_perftest_check(&cli, "fd00::1"), EXIT_DONE);
+	words_are("fd00::1", "-R -F -s 4096 -n 20 -p 18517 --ipv6-addr fd00::1\n");
+	words_are("192.0.2.1", "-R -F -s 4096 -n 20 -p 18517 192.0.2.1\n");
+}
+
+/* As Debian 12's, whose --ipv6 is about something else. */
+static void old_programs_take_no_ipv6_address(void **state)
+{
+	struct cli cli = { 0 };
+
+	(void)state;
+	make_programs("      --ipv6  Use IPv6 GID. Default is IPv4");
+	assert_int_equal(bench_perftest_check(&cli, "192.0.2.1"), EXIT_DONE);
+	assert_int_equal(bench_perftest_check(&cli, "fd00::1"), EXIT_UNSUPPORTED);
+	assert_says(said, "takes no IPv6 address");
+}
+
 static void its_server_serves_one_size(void **state)
 {
 	const uint64_t blocks[] = { 4096, 65536 };
@@ -127,6 +227,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_process_is_to_be_had),
 		cmocka_unit_test(its_output_has_no_place),
+		cmocka_unit_test_setup_teardown(ipv6_address_is_told, programs_setup, programs_teardown),
+		cmocka_unit_test_setup_teardown(old_programs_take_no_ipv6_address, programs_setup, programs_teardown),
 		cmocka_unit_test(its_server_serves_one_size),
 	};
 
