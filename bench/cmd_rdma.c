@@ -181,6 +181,7 @@ static int take_options(struct plan *plan)
 		rc = bench_perftest_check(cli, cli->arguments[0]);
 	plan->run.options.local = cli_value(cli, "local");
 	plan->run.options.address = cli->arguments[0];
+	plan->run.options.overwrite = cli_given(cli, "allow-persistent");
 	/* What is read from the server is written there. */
 	if (!rc && plan->directions & DONARD_RDMA_READ)
 		rc = bench_rdma_check_near(cli, plan->run.options.local);

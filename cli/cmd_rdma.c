@@ -50,6 +50,7 @@ static int take_options(const struct cli *cli, struct cli_rdma_options *options)
 	options->queue_depth = (uint32_t)depth;
 	options->iterations = (uint32_t)iterations;
 	options->verify = cli_given(cli, "verify");
+	options->overwrite = cli_given(cli, "allow-persistent");
 	options->local = cli_given(cli, "local") ? cli_value(cli, "local") : "dram";
 	options->address = cli->arguments[0];
 	return rc;
@@ -235,6 +236,7 @@ static int run_bw(struct cli *cli)
 	{ "offset", "SIZE", "where to start in what is offered; default 0" }, \
 	{ "local", "TARGET", "the near side: dram (default), a region (p2pmem0+64M) or a GPU (gpu:0)" }
 #define COMMON_OPTIONS \
+	{ "allow-persistent", NULL, "with --local: persistent memory may lose its data to --verify, or to reads of lat and bw" }, \
 	{ "verify", NULL, "use test data and compare it byte by byte at both ends; see the man page" }, \
 	{ "timeout", "SECONDS", "give up when nothing comes back for this long; default 10" }, \
 	{ "progress", NULL, "show progress on stderr" }, \

@@ -22,8 +22,8 @@ $(BUILD)/tests/unit/test_rdma: $(addprefix $(BUILD)/tool/rdma/,latency.o pass.o 
 $(BUILD)/tests/unit/test_rdma: UNIT_LIBS := -Wl$(comma)--wrap=dnd_route_probe
 $(BUILD)/tests/unit/test_rdma_run.o: ALL_CFLAGS += -iquote tool
 $(BUILD)/tests/unit/test_rdma_run: $(addprefix $(BUILD)/tool/,place.o $(addprefix rdma/,fail.o latency.o move.o pass.o pattern.o run.o service.o verify.o))
-$(BUILD)/tests/unit/test_rdma_run: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=donard_rdma_,connect close client_info attach write \
-	wait sync leave)
+$(BUILD)/tests/unit/test_rdma_run: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=donard_,memory_info $(addprefix rdma_,connect close client_info attach \
+	read write wait sync leave))
 $(BUILD)/tests/unit/test_regionconf $(BUILD)/tests/unit/test_regionmatch: $(BUILD)/tool/similar.o \
 	$(addprefix $(BUILD)/cli/,regionconf.o regionkeys.o regionmatch.o regionwrite.o)
 $(BUILD)/tests/unit/test_regionconf $(BUILD)/tests/unit/test_regionmatch: UNIT_LIBS := -linih

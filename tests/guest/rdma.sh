@@ -108,8 +108,24 @@ from_pmr() {
 	serve dram --size "$SIZE"
 	client_fails 3 unsupported write --verify --local p2pmem2
 	client write --local p2pmem2 --size 1M
-	client read --verify --local p2pmem2
+	client read --verify --local p2pmem2 --allow-persistent
 	verified "$SIZE"
+}
+
+# What is put there by the way, to verify or to measure, is asked for first. What is sent from there leaves it alone.
+near_pmr_is_not_spoiled() {
+	local how
+	random_file "$WORK/data" "$MIB"
+	regio write p2pmem2 0 "$MIB" "$WORK/data"
+	serve dram --size 1M
+	for how in "lat --direction read" "bw --direction read" "lat --verify" "bw --verify" "read --verify" "write --verify"; do
+		# shellcheck disable=SC2086  # words
+		client_fails 3 unsupported $how --local p2pmem2
+	done
+	client lat --local p2pmem2 --iterations 5
+	same_bytes "the PMR" "$(backing beta)" "$WORK/data" "$MIB"
+	client lat --direction read --local p2pmem2 --allow-persistent --iterations 5
+	client bw --direction read --local p2pmem2 --allow-persistent --iterations 5
 }
 
 # peer_holds FILE OFFSET BYTES - puts them into the other guest's p2pmem0.
@@ -720,6 +736,7 @@ t "near device reset under reads" near_device_is_reset read
 t "reset found at the end" reset_is_found_at_the_end
 t "reset between two clients" reset_between_clients
 t "PMR as the near side" from_pmr
+t "a near PMR is not spoiled without consent" near_pmr_is_not_spoiled
 t "BAR on both sides" both_ways p2pmem0 p2pmem0+64M
 t "BAR to BAR, reading" bar_to_bar_reading
 t "one request at a time" shape --queue-depth 1 --block-size 64K

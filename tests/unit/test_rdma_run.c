@@ -25,6 +25,7 @@ static struct {
 	const struct donard_context *end_ctx;
 	int begin_rc, end_rc, work_rc, seen_rc;
 	uint64_t offered;
+	bool persistent;		/* the near side */
 } scene;
 
 static void step(char letter)
@@ -89,6 +90,28 @@ int __wrap_donard_rdma_write(struct donard_rdma_client *client, uint64_t offset,
 	client->in_flight++;
 	client->bytes += length;
 	return scene.work_rc ? donard_fail(scene.fake->ctx, -scene.work_rc, NULL, "the work failed") : 0;
+}
+
+int __wrap_donard_rdma_read(struct donard_rdma_client *client, uint64_t offset, struct donard_memory *memory,
+			    uint64_t memory_offset, uint64_t length);
+int __wrap_donard_rdma_read(struct donard_rdma_client *client, uint64_t offset, struct donard_memory *memory,
+			    uint64_t memory_offset, uint64_t length)
+{
+	return __wrap_donard_rdma_write(client, offset, memory, memory_offset, length);
+}
+
+int __real_donard_memory_info(const struct donard_memory *memory, struct donard_memory_info *info);
+int __wrap_donard_memory_info(const struct donard_memory *memory, struct donard_memory_info *info);
+int __wrap_donard_memory_info(const struct donard_memory *memory, struct donard_memory_info *info)
+{
+	int rc = __real_donard_memory_info(memory, info);
+
+	if (scene.persistent) {
+		info->kind = DONARD_MEMORY_REGION;
+		info->persistent = true;
+		info->region = "p2pmem2";
+	}
+	return rc;
 }
 
 int __wrap_donard_rdma_wait(struct donard_rdma_client *client, unsigned int requests, unsigned int flags);
@@ -236,6 +259,39 @@ static void large_requests_share_a_range(void **state)
 	assert_says(donard_error(scene.fake->ctx), "Give the amount with --size");
 }
 
+static void into_persistent(enum cli_rdma_mode mode, unsigned int direction, bool verify, const char *refusal)
+{
+	struct cli_rdma_options options = {
+		.mode = mode, .direction = direction, .length_bytes = BYTES, .block_bytes = BLOCK, .verify = verify,
+	};
+	int rc = cli_rdma_run(scene.fake->ctx, &options, &scene.result);
+
+	if (!refusal) {
+		assert_int_equal(rc, 0);
+		return;
+	}
+	assert_int_equal(rc, -EOPNOTSUPP);
+	assert_says(donard_error(scene.fake->ctx), refusal);
+	options.verify = false;		/* which this server has no services for */
+	options.overwrite = true;
+	assert_int_equal(cli_rdma_run(scene.fake->ctx, &options, &scene.result), 0);
+}
+
+static void persistent_memory_is_spoiled_only_if_that_was_asked_for(void **state)
+{
+	static const char measured[] = "p2pmem2: its memory is persistent, and what is read to be measured would overwrite it";
+	static const char verified[] = "p2pmem2: its memory is persistent, and --verify would overwrite it";
+
+	(void)state;
+	scene.persistent = true;
+	into_persistent(CLI_RDMA_TRANSFER, DONARD_RDMA_READ, false, NULL);
+	into_persistent(CLI_RDMA_TRANSFER, DONARD_RDMA_READ, true, verified);
+	into_persistent(CLI_RDMA_TRANSFER, DONARD_RDMA_WRITE, true, verified);
+	into_persistent(CLI_RDMA_BANDWIDTH, DONARD_RDMA_READ, false, measured);
+	into_persistent(CLI_RDMA_LATENCY, DONARD_RDMA_READ, false, measured);
+	into_persistent(CLI_RDMA_LATENCY, DONARD_RDMA_WRITE, false, NULL);
+}
+
 /* A program of somebody's own offers memory for both, and has none of the services of this tool. */
 static void server_without_test_data(void **state)
 {
@@ -291,7 +347,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(functions_surround_all_rounds), CASE(begin_refuses), CASE(end_fails), CASE(failed_work_is_the_news),
 		CASE(large_requests_share_a_range), CASE(server_without_test_data), CASE(services_follow_the_rights),
-		CASE(fill_that_fails_is_not_counted),
+		CASE(fill_that_fails_is_not_counted), CASE(persistent_memory_is_spoiled_only_if_that_was_asked_for),
 	};
 
 	return cmocka_run_group_tests_name("rdma_run", tests, NULL, NULL);

@@ -17,7 +17,7 @@ enum cli_rdma_mode {
  * Zero means the default.
  * @local: the near side: "dram" (the default), a region, or a GPU.  A write sends the contents of a region unchanged,
  *	unless @verify asks for test data
- * @overwrite: test data may also overwrite a near side that is persistent memory
+ * @overwrite: test data, and what BANDWIDTH and LATENCY read, may also overwrite a near side that is persistent memory
  * @length_bytes: default: up to the end of the offered memory, but for BANDWIDTH and LATENCY at most queue_depth blocks, and
  *	as many as 1 GiB has.  TRANSFER of more than 1 GiB fails by default.  If it is given, the near side is registered before
  *	the client connects

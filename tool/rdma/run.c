@@ -45,16 +45,22 @@ static int stop_asked(void *user)
 
 /* ---- the near side ---- */
 
+/* Only a transfer that reads is asked to put something there.  Test data and what is read to be measured come by the way. */
+static bool spoils_near(const struct cli_rdma_work *work)
+{
+	return work->options.verify || (cli_rdma_reads(work) && work->options.mode != CLI_RDMA_TRANSFER);
+}
+
 static int check_near(struct cli_rdma_work *work)
 {
 	struct donard_memory_info info = { .size = sizeof(info) };
-	bool fills = work->options.verify && !cli_rdma_reads(work);
 	int rc = donard_memory_info(work->near, &info);
 
 	work->near_is_region = info.kind == DONARD_MEMORY_REGION;
-	if (!rc && fills && info.persistent && !work->options.overwrite)
-		rc = cli_rdma_fail(work->ctx, EOPNOTSUPP, "unsupported", "%s: --verify would overwrite this persistent region with test "
-				   "data. Leave out --verify, or use another --local.", info.region);
+	if (!rc && spoils_near(work) && info.persistent && !work->options.overwrite)
+		rc = cli_rdma_fail(work->ctx, EOPNOTSUPP, "unsupported", "%s: its memory is persistent, and %s would overwrite it. Use "
+				   "another --local, or give --allow-persistent if what it holds may be lost.", info.region,
+				   work->options.verify ? "--verify" : "what is read to be measured");
 	return rc;
 }
 
