@@ -61,10 +61,10 @@ static void identify(const struct cli *cli, const struct machine *machine, const
 		doubt = machine_doubt(machine, config, region);
 	if (section)
 		set_name(identity->by_name, "by-name", section->name, 0);
-	if (candidate) {
+	if (candidate && !machine_has_twin(machine, candidate))
 		set_name(identity->by_id, "by-id", candidate->by_id, region_offset(candidate, region));
+	if (candidate)
 		set_name(identity->by_path, "by-path", candidate->by_path, region_offset(candidate, region));
-	}
 	/* While the device is not seen, or another has its serial number, nobody knows which section is the region's. */
 	set_permissions(identity, section, config->error[0] || doubt || (!candidate && region->kind != DONARD_KIND_PCI_BAR));
 	if (doubt)

@@ -80,6 +80,16 @@ machine_candidate_of(const struct machine *machine, const struct donard_region_i
 	return NULL;
 }
 
+bool machine_has_twin(const struct machine *machine, const struct donard_candidate_info *candidate)
+{
+	const struct donard_candidate_info *other;
+
+	for (size_t i = 0; (other = donard_candidate_get(machine->candidates, i)); i++)
+		if (other != candidate && candidate->by_id[0] && !strcmp(other->by_id, candidate->by_id))
+			return true;
+	return false;
+}
+
 static bool is_device(const struct region_section *section,
 		      const struct donard_candidate_info *candidate)
 {

@@ -28,6 +28,8 @@ int machine_named(struct donard_context *ctx, const struct machine *machine, con
 /* The candidate that the region was made of, or NULL. */
 const struct donard_candidate_info *
 machine_candidate_of(const struct machine *machine, const struct donard_region_info *region);
+/* Has another candidate the same by_id?  A link of that name would lead to either. */
+bool machine_has_twin(const struct machine *machine, const struct donard_candidate_info *candidate);
 /* Returns how many candidates the section means; *found is the first. */
 unsigned int machine_find(const struct machine *machine, const struct region_section *section,
 			  const struct donard_candidate_info **found);

@@ -103,6 +103,7 @@ static void regions(void **state)
 	region = donard_region_get(machine.regions, 0);
 	candidate = machine_candidate_of(&machine, region);
 	assert_string_equal(candidate->bdf, "0000:06:00.1");
+	assert_false(machine_has_twin(&machine, candidate));	/* the other function has the number, and another name */
 	assert_int_equal(region_offset(candidate, region), 2 << 20);
 	assert_false(section_is_region(&bar, candidate, region));
 	bar.offset_bytes = 2 << 20;
@@ -272,6 +273,7 @@ static void twins(void **state)
 	assert_string_equal(made.serial, "");
 	assert_string_equal(made.path, "pci-0000:00:04.0/00.0");
 	assert_int_equal(made.function, -1);
+	assert_true(machine_has_twin(&machine, machine_candidate_of(&machine, region)));
 	strcpy(sections[0].serial, "S1");
 	strcpy(sections[1].path, "pci-0000:00:03.0/00.0");	/* the other drive */
 	assert_int_equal(machine_match(fake->ctx, &machine, &config), 0);
