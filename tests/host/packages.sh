@@ -64,6 +64,18 @@ places_that_nobody_reads_are_told() {
 	done
 }
 
+# The sandbox of a unit leaves its program in sight, wherever PREFIX is.
+units_see_what_they_run() {
+	local dir=$LOGS/units hidden
+	rm -rf "$dir"
+	make -s "BUILD=$BUILD" "DESTDIR=$dir" PREFIX=/home/newcomer/donard install || return
+	grep -h '^ExecStart=' "$dir"/home/newcomer/donard/lib/systemd/system/*.service || return
+	hidden=$(grep -lE '^(ProtectHome=(yes|true|1|on|tmpfs)|InaccessiblePaths=|TemporaryFileSystem=)' \
+		"$dir"/home/newcomer/donard/lib/systemd/system/*.service)
+	printf 'hide it: %s\n' "$hidden"
+	[[ -z $hidden ]]
+}
+
 # Each file goes into one package, and each line of debian/*.install takes one.
 debian_divides_what_is_installed() {
 	local dir=$LOGS/divide
@@ -179,6 +191,7 @@ run_install() {
 	try "install: files are for everybody, whatever the umask" installed_for_everybody
 	try "install: LIBDIR is where programs look" libdir_is_where_programs_look
 	try "install: places where nobody looks are told" places_that_nobody_reads_are_told
+	try "install: the units see what they run" units_see_what_they_run
 	try "install: modules go where depmod and dkms look" modules_go_where_they_are_sought
 	try "install: each recipe has a test" tests/host/recipes.py check
 	try "install: a recipe without a test is noticed" recipe_without_test_is_noticed
