@@ -284,6 +284,14 @@ static void note_busy(struct apply *apply, const struct region_section *section,
 	note(apply, section, "failed", "", busy->bdf, busy->obstacle);
 }
 
+/* Where several devices fit a section, each of them is asked for. */
+static bool is_of_device(const struct apply *apply, const struct region_section *section,
+			 const struct donard_candidate_info *busy)
+{
+	return !apply->device || machine_means(&apply->machine, section, apply->device) ||
+	       (busy && !strcmp(busy->bdf, apply->device));
+}
+
 static void apply_section(struct apply *apply, const struct region_section *section)
 {
 	const struct donard_region_info *region = machine_region_of(&apply->machine, section);
@@ -292,9 +300,7 @@ static void apply_section(struct apply *apply, const struct region_section *sect
 	const struct donard_region_info *draining;
 	unsigned int count = machine_find(&apply->machine, section, &candidate);
 
-	if (!candidate)
-		candidate = busy;
-	if (apply->device && (!candidate || strcmp(candidate->bdf, apply->device)))
+	if (!is_of_device(apply, section, busy))
 		return;
 	if (count > 1)
 		note_ambiguous(apply, section);

@@ -104,6 +104,12 @@ static bool is_device(const struct region_section *section,
 	return !strcmp(section->slot, candidate->slot);
 }
 
+static bool is_meant(const struct region_section *section, const struct donard_candidate_info *candidate)
+{
+	return candidate->kind == section->kind && is_device(section, candidate) &&
+	       (section->kind != DONARD_KIND_PCI_BAR || candidate->bar == section->bar);
+}
+
 unsigned int machine_find(const struct machine *machine, const struct region_section *section,
 			  const struct donard_candidate_info **found)
 {
@@ -111,14 +117,20 @@ unsigned int machine_find(const struct machine *machine, const struct region_sec
 	unsigned int count = 0;
 
 	*found = NULL;
-	for (size_t i = 0; (candidate = donard_candidate_get(machine->candidates, i)); i++) {
-		if (candidate->kind != section->kind || !is_device(section, candidate) ||
-		    (section->kind == DONARD_KIND_PCI_BAR && candidate->bar != section->bar))
-			continue;
-		if (!count++)
+	for (size_t i = 0; (candidate = donard_candidate_get(machine->candidates, i)); i++)
+		if (is_meant(section, candidate) && !count++)
 			*found = candidate;
-	}
 	return count;
+}
+
+bool machine_means(const struct machine *machine, const struct region_section *section, const char *bdf)
+{
+	const struct donard_candidate_info *candidate;
+
+	for (size_t i = 0; (candidate = donard_candidate_get(machine->candidates, i)); i++)
+		if (!strcmp(candidate->bdf, bdf) && is_meant(section, candidate))
+			return true;
+	return false;
 }
 
 const struct donard_candidate_info *machine_busy(const struct machine *machine, const struct region_section *section)

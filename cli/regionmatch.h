@@ -33,6 +33,8 @@ bool machine_has_twin(const struct machine *machine, const struct donard_candida
 /* Returns how many candidates the section means; *found is the first. */
 unsigned int machine_find(const struct machine *machine, const struct region_section *section,
 			  const struct donard_candidate_info **found);
+/* Is memory of that function among the candidates that the section means? */
+bool machine_means(const struct machine *machine, const struct region_section *section, const char *bdf);
 /* The drive that the section means, if it is busy and may have the memory: see donard_candidate_info.  Else NULL. */
 const struct donard_candidate_info *machine_busy(const struct machine *machine, const struct region_section *section);
 /* Does the section, which means @candidate, describe this region? */

@@ -275,7 +275,10 @@ static void twins(void **state)
 	assert_int_equal(made.function, -1);
 	assert_true(machine_has_twin(&machine, machine_candidate_of(&machine, region)));
 	strcpy(sections[0].serial, "S1");
+	assert_true(machine_means(&machine, &sections[0], "0000:04:00.0"));
+	assert_true(machine_means(&machine, &sections[0], "0000:05:00.0"));
 	strcpy(sections[1].path, "pci-0000:00:03.0/00.0");	/* the other drive */
+	assert_false(machine_means(&machine, &sections[1], "0000:05:00.0"));
 	assert_int_equal(machine_match(fake->ctx, &machine, &config), 0);
 	assert_null(machine_section_of(&machine, region));
 	assert_ptr_equal(machine_doubt(&machine, &config, region), &sections[0]);
