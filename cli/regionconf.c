@@ -89,6 +89,9 @@ static char *read_line(char *line, int room, void *user)
 		return NULL;
 	}
 	if (line[strspn(line, " \t\xef\xbb\xbf")] == '[') {
+		/* libinih would take it for more of the value above. */
+		if (parse->section && strspn(line, " \t"))
+			refuse(parse, parse->line, "a blank stands before the head, [NAME]. Begin it in the first column");
 		end_section(parse);
 		parse->head_line = parse->line;
 		check_head(parse, line);

@@ -225,6 +225,8 @@ static void refusals(void **state)
 		  "regions.conf:1 already. Choose another name" },
 		{ "\n[a]\n[b]\nserial = S\nkind = nvme-cmb\n", 2, "the section is empty" },
 		{ "[a]\nserial = S\nkind = nvme-cmb\n[b]\n", 4, "the section is empty" },
+		{ "[a]\nserial = S\nkind = nvme-cmb\n  [b]\nserial = T\nkind = nvme-cmb\n", 4,
+		  "a blank stands before the head, [NAME]. Begin it" },
 		{ "[a b]\nserial = S\n", 1, "'a b' is no name of a region" },
 		{ "[../x]\nserial = S\n", 1, "'../x' is no name of a region" },
 		{ "[a]\nserial S\n", 2, "neither [NAME] nor KEY = VALUE" },
