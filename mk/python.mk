@@ -27,8 +27,14 @@ $(PY_BUILD)/%: python/donard/%
 	@mkdir -p $(@D)
 	install -m 644 $< $@
 
+# Python looks into no folder that is not there: behind the copying.
+IS_SOUGHT := import os, sys; sys.exit(not any(os.path.isdir(p) and os.path.samefile(p, sys.argv[1]) for p in sys.path))
+told_unsought = @$(PYTHON) -c '$(IS_SOUGHT)' "$(PYTHONDIR)" || echo "make: $(PYTHON) does not look into $(PYTHONDIR):" \
+	"'import donard' fails there. Run it with PYTHONPATH=$(PYTHONDIR) LD_LIBRARY_PATH=$(LIBDIR)" >&2
+
 install-python: python
 	$(call put,644,$(PYTHONDIR)/donard,$(PY_DECLARATIONS) $(PY_FILES))
+	$(if $(DESTDIR),,$(told_unsought))
 
 uninstall-python: needs-python
 	rm -f $(foreach file,$(notdir $(PY_FILES) $(PY_DECLARATIONS)),"$(PY_HOME)/$(file)")

@@ -64,6 +64,26 @@ places_that_nobody_reads_are_told() {
 	done
 }
 
+# installed_python VARIABLE... - what "make install-python" of those says.
+installed_python() {
+	{ make -s "BUILD=$BUILD" DESTDIR= "PYTHON=$PYTHON" "$@" install-python >/dev/null; } 2>&1
+}
+
+# What it advises is enough.
+python_that_does_not_look_is_told() {
+	local prefix=$LOGS/python said
+	rm -rf "$prefix"
+	mkdir -p "$prefix/lib" && cp -P "$BUILD"/libdonard*.so* "$prefix/lib/" || return
+	said=$(installed_python "PREFIX=$prefix") || return
+	printf 'said: %s\n' "$said"
+	[[ $said == "make: $PYTHON does not look into $prefix/lib/python3/dist-packages: "* ]] || return
+	# shellcheck disable=SC2086  # assignments
+	env ${said##*Run it with } "$PYTHON" -c 'import donard; print(donard.version())' || return
+	said=$(PYTHONPATH=$prefix/own installed_python "PREFIX=$prefix" "PYTHONDIR=$prefix/own") || return
+	printf 'said where it looks: %s\n' "$said"
+	[[ -z $said ]]
+}
+
 # The sandbox of a unit leaves its program in sight, wherever PREFIX is.
 units_see_what_they_run() {
 	local dir=$LOGS/units hidden
@@ -191,6 +211,7 @@ run_install() {
 	try "install: files are for everybody, whatever the umask" installed_for_everybody
 	try "install: LIBDIR is where programs look" libdir_is_where_programs_look
 	try "install: places where nobody looks are told" places_that_nobody_reads_are_told
+	try "install: a Python that does not look there is told" python_that_does_not_look_is_told
 	try "install: the units see what they run" units_see_what_they_run
 	try "install: modules go where depmod and dkms look" modules_go_where_they_are_sought
 	try "install: each recipe has a test" tests/host/recipes.py check
