@@ -20,6 +20,7 @@
 #include "regionkeys.h"
 #include "regionmatch.h"
 #include "terms.h"
+#include "tool/place.h"
 #include "udev.h"
 
 #define BUSY_SECONDS	300	/* so long may a drive take until it is bound */
@@ -32,7 +33,8 @@ struct apply {
 	const char *device;	/* of --device, or NULL */
 	bool dry_run;
 	unsigned int undone;
-	bool udev_works;	/* it has nodes to give to their users */
+	bool *given;		/* of each section: udev is to give the node of its region to the user */
+	bool udev_works;	/* it has any such */
 };
 
 static const struct cli_column columns[] = {
@@ -104,6 +106,12 @@ static bool is_its_users(const struct region_section *section, const struct stat
 	       (node->st_mode & 0777) == section->mode;
 }
 
+static void note_given(struct apply *apply, const struct region_section *section)
+{
+	apply->given[section - apply->config.sections] = true;
+	apply->udev_works = true;
+}
+
 /* udev gives the node to its user, and makes its links, when it is told of a change. */
 static void renew_node(struct apply *apply, const struct region_section *section, const struct donard_region_info *region)
 {
@@ -113,7 +121,8 @@ static void renew_node(struct apply *apply, const struct region_section *section
 	snprintf(path, sizeof(path), "/dev/%s", region->name);
 	if (stat(path, &node) || (is_its_users(section, &node) && section_is_linked(section, &node)))
 		return;
-	apply->udev_works |= cli_tell_udev(region->name);
+	if (cli_tell_udev(region->name))
+		note_given(apply, section);
 }
 
 /* What @region has instead of what the section wants, and the command that changes it. */
@@ -236,7 +245,7 @@ static void add(struct apply *apply, const struct region_section *section,
 		note_failed(apply, section, candidate->bdf, leaving);
 		return;
 	}
-	apply->udev_works = true;
+	note_given(apply, section);
 	snprintf(name, sizeof(name), "p2pmem%d", rc);
 	if (section->pinned_importers)
 		rc = donard_region_set_pinned_importers(apply->cli->ctx, name, true);
@@ -408,6 +417,23 @@ static int apply_all(struct apply *apply)
 	return rc ? cli_fail(apply->cli, rc) : finish(apply);
 }
 
+/* The sections whose users udev has been told of, and has passed over. */
+static void note_passed_over(const struct apply *apply)
+{
+	char path[sizeof(CLI_REGION_LINKS "by-name/") + REGIONCONF_NAME_BYTES], who[SECTION_WHO_BYTES];
+	const struct region_section *section;
+	struct stat node;
+
+	for (size_t i = 0; i < apply->config.count; i++) {
+		section = &apply->config.sections[i];
+		snprintf(path, sizeof(path), CLI_REGION_LINKS "by-name/%s", section->name);
+		if (apply->given[i] && !stat(path, &node) && section_is_passed_over(section, &node, who))
+			cli_note(apply->cli, "%s: udev left it to root in the place of %s: udev of systemd 258 and 259 gives "
+				 "nodes to system users and groups alone. Take a system group at %s:%u, and make who uses it "
+				 "a member.", section->name, who, section->file, section->line);
+	}
+}
+
 static int load(struct region_config *config, const char *named)
 {
 	return named ? regionconf_load_named(config, named) : regionconf_load(config, REGIONCONF_DIR);
@@ -441,16 +467,20 @@ static int run(struct cli *cli)
 		check_names(&apply, dir);
 	if (!rc && !apply.config.count && !cli->json)
 		cli_note(cli, "%s configures no region.", dir);
+	apply.given = calloc(apply.config.count + 1, sizeof(bool));
+	if (!rc && !apply.given)
+		rc = cli_fail(cli, donard_fail(cli->ctx, -ENOMEM, "no-memory", "there is no memory left"));
 	if (!rc) {
 		apply.rows = json_object_new_array();
 		rc = apply_all(&apply);
 		json_object_put(apply.rows);
 	}
-	regionconf_free(&apply.config);
 	if (fd >= 0)
 		close(fd);
-	if (apply.udev_works)
-		cli_await_udev();
+	if (apply.udev_works && cli_await_udev())
+		note_passed_over(&apply);
+	free(apply.given);
+	regionconf_free(&apply.config);
 	return rc;
 }
 

@@ -93,6 +93,25 @@ static bool heed_users(struct save *save, const char *region, const struct regio
 	return true;
 }
 
+/* Somebody who gave the node to root is told how to make that last. */
+static void keep_passed_over(const struct save *save, const char *region, const struct region_section *before,
+			     struct region_section *now)
+{
+	char path[64], who[SECTION_WHO_BYTES];
+	struct stat node;
+
+	snprintf(path, sizeof(path), "/dev/%s", region);
+	if (!is_udevs_folder(save->dir) || !cli_udev_runs() || stat(path, &node) || !section_is_passed_over(before, &node, who))
+		return;
+	if (section_user_is_passed_over(before, &node))
+		strcpy(now->user, before->user);
+	if (section_group_is_passed_over(before, &node))
+		strcpy(now->group, before->group);
+	cli_note(save->cli, "%s: its node is root's, and [%s] has the %s, which stays: udev of systemd 258 and 259 gives "
+		 "nodes to system users and groups alone. If root is to have it, edit %s:%u.", region, before->name, who,
+		 before->file, before->line);
+}
+
 /* Without a section nobody can tell who made it so. */
 static const char *say_roots_alone(const struct save *save, const struct region_section *section)
 {
@@ -132,6 +151,8 @@ static void save_again(struct save *save, const struct donard_region_info *info,
 
 	regionwrite_leave_open(before, info, now);
 	is_new_to_udev = heed_users(save, region, before, now);
+	if (!is_new_to_udev)
+		keep_passed_over(save, region, before, now);
 	if (regionwrite_equal(before, now)) {
 		note(save, region, "unchanged", before->name, before->file, "");
 		if (is_new_to_udev)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Devices are known by what they carry or where they sit, never by their BDF. */
 #include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +10,8 @@
 #include "regionkeys.h"
 #include "regionmatch.h"
 #include "tool/place.h"
+
+#define SYSTEM_ID_MAX	999	/* of system users and groups, as systemd is built */
 
 int machine_look(struct donard_context *ctx, struct machine *machine, bool need_module)
 {
@@ -187,6 +191,29 @@ bool section_is_linked(const struct region_section *section, const struct stat *
 
 	snprintf(path, sizeof(path), CLI_REGION_LINKS "by-name/%s", section->name);
 	return !stat(path, &linked) && linked.st_rdev == node->st_rdev;
+}
+
+bool section_user_is_passed_over(const struct region_section *section, const struct stat *node)
+{
+	const struct passwd *user = getpwnam(section->user);
+
+	return user && user->pw_uid > SYSTEM_ID_MAX && !node->st_uid;
+}
+
+bool section_group_is_passed_over(const struct region_section *section, const struct stat *node)
+{
+	const struct group *group = getgrnam(section->group);
+
+	return group && group->gr_gid > SYSTEM_ID_MAX && !node->st_gid;
+}
+
+bool section_is_passed_over(const struct region_section *section, const struct stat *node, char who[SECTION_WHO_BYTES])
+{
+	bool user = section_user_is_passed_over(section, node), group = section_group_is_passed_over(section, node);
+
+	snprintf(who, SECTION_WHO_BYTES, "%s%s%s%s%s", user ? "user " : "", user ? section->user : "",
+		 user && group ? " and " : "", group ? "group " : "", group ? section->group : "");
+	return user || group;
 }
 
 static bool is_given(const struct region_section *section, const struct donard_region_info *region)

@@ -8,6 +8,8 @@
 #include "donard/candidate.h"
 #include "regionconf.h"
 
+#define SECTION_WHO_BYTES	96
+
 /* The present state of the machine: memory that could be a region, and regions. */
 struct machine {
 	struct donard_candidate_list *candidates;
@@ -56,6 +58,13 @@ machine_doubt(const struct machine *machine, const struct region_config *config,
 const struct donard_region_info *machine_region_of(const struct machine *machine, const struct region_section *section);
 /* Does the link with the section's name lead to this node? */
 bool section_is_linked(const struct region_section *section, const struct stat *node);
+/*
+ * udev of systemd 258 and 259 gives nodes to system users and groups alone, and others' nodes stay root's: does this one look
+ * so?  @who: "user NAME", "group NAME" or both.  It looks the same where somebody gave it to root.
+ */
+bool section_user_is_passed_over(const struct region_section *section, const struct stat *node);
+bool section_group_is_passed_over(const struct region_section *section, const struct stat *node);
+bool section_is_passed_over(const struct region_section *section, const struct stat *node, char who[SECTION_WHO_BYTES]);
 /*
  * How long a section says the region is: the whole units of 2 MiB in it.  Only a region of the nvme driver's pool may be
  * longer than these.

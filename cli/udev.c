@@ -38,22 +38,24 @@ bool cli_tell_udev(const char *region)
 	return !fclose(uevent) && told;
 }
 
-void cli_await_udev(void)
+bool cli_await_udev(void)
 {
 	static char settle[] = "settle", limit[] = "--timeout=5", program[] = "udevadm";
 	char *const argv[] = { program, settle, limit, NULL };
 	posix_spawn_file_actions_t actions;
+	int status = -1;
 	pid_t pid;
 
 	if (in_rule() || !cli_udev_runs())
-		return;
+		return false;
 	/* What udevadm says of a limit that was reached would be a riddle: the region is there. */
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
 	posix_spawn_file_actions_adddup2(&actions, 0, 1);
 	posix_spawn_file_actions_adddup2(&actions, 0, 2);
 	if (!posix_spawnp(&pid, program, &actions, NULL, argv, environ))
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
 	posix_spawn_file_actions_destroy(&actions);
+	return !status;
 }

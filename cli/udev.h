@@ -13,8 +13,9 @@ bool cli_tell_udev(const char *region);
 /*
  * Returns when udev has handled what the kernel told it so far, or after five seconds; at once where udev does not run,
  * and in a program that a rule of udev runs.
- * Without it, the command that follows "region add" in a script may still find the node as root's alone.
+ * Without it, the command that follows "region add" in a script may still find the node as root's alone.  False if udev is
+ * not known to have done it.
  */
-void cli_await_udev(void);
+bool cli_await_udev(void);
 
 #endif /* DONARD_UDEV_H */

@@ -600,6 +600,27 @@ udev_kept_out_and_save_does_not() {
 	equal "owner after what it advises" 'root:p2pmem 660' "$(owner "$region")"
 }
 
+# As udev of systemd 258 and 259 does where the user is no system user. This one has not that line of the rule.
+udev_passes_over_a_person() {
+	local region file rule=/run/udev/rules.d/61-donard.rules
+	mkdir -p "${rule%/*}"
+	at_end "rm -f $rule"
+	grep -v 'OWNER=.*DONARD_USER' /usr/lib/udev/rules.d/61-donard.rules >"$rule"
+	remove_all
+	start_udev
+	region=$(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --page-type generic)
+	exits 0 saved donard-cli region save "$region"
+	settled
+	file=$(find "$CONF/regions.d" -name '*.conf')
+	sed -i 's/^user = .*/user = user/' "$file"
+	cp "$file" "$WORK/saved"
+	equal "what apply did" $'bar2 present\nexit 0' "$(statuses | sed 's/^bar2-[^ ]*/bar2/')"
+	matches "its message" "udev left it to root in the place of user user: .* Take a system group at $file:2" "$(<"$WORK/apply.err")"
+	equal "owner of the BAR" 'root:p2pmem 660' "$(owner "$region")"
+	exits 0 "$region: its node is root's, and .* has the user user, which stays.*unchanged" donard-cli region save "$region"
+	cmp "$WORK/saved" "$file" || fail "what was saved: $(<"$file")"
+}
+
 # --- systemd, with our units and rules as they are installed ---
 
 # In a process namespace of its own, where it is PID 1: UNIT and what that needs.
@@ -674,5 +695,6 @@ rt "neither added nor set where sysfs is read-only" not_written_to_sysfs
 rt "udev names regions and gives them to their users" udev_names_and_gives
 rt "udev keeps all out while the configuration is wrong" udev_keeps_out_while_wrong
 rt "udev kept all out, and save does not" udev_kept_out_and_save_does_not
+rt "save keeps a user that udev passed over" udev_passes_over_a_person
 # Whatever the kernel: it takes a minute.
 ! can thorough || rt "systemd brings regions back at boot and at hotplug" systemd_brings_regions_back

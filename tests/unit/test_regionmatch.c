@@ -200,6 +200,49 @@ static void nameless(void **state)
 	machine_forget(&machine);
 }
 
+struct passwd *__real_getpwnam(const char *name);
+struct group *__real_getgrnam(const char *name);
+struct passwd *__wrap_getpwnam(const char *name);
+struct group *__wrap_getgrnam(const char *name);
+
+struct passwd *__wrap_getpwnam(const char *name)
+{
+	static struct passwd person = { .pw_uid = 1000 }, service = { .pw_uid = 999 };
+
+	return !strcmp(name, "person") ? &person : !strcmp(name, "service") ? &service : __real_getpwnam(name);
+}
+
+struct group *__wrap_getgrnam(const char *name)
+{
+	static struct group people = { .gr_gid = 1000 };
+
+	return !strcmp(name, "people") ? &people : __real_getgrnam(name);
+}
+
+/* Ordinary users and groups whose node is root's. */
+static void passed_over(void **state)
+{
+	struct region_section made = section(DONARD_KIND_NVME_CMB);
+	struct stat node = { .st_uid = 0, .st_gid = 900 };
+	char who[SECTION_WHO_BYTES];
+
+	(void)state;
+	strcpy(made.user, "person");
+	strcpy(made.group, "people");
+	assert_true(section_is_passed_over(&made, &node, who));
+	assert_string_equal(who, "user person");
+	node.st_gid = 0;
+	assert_true(section_is_passed_over(&made, &node, who));
+	assert_string_equal(who, "user person and group people");
+	node.st_uid = 1000;
+	assert_true(section_is_passed_over(&made, &node, who));
+	assert_string_equal(who, "group people");
+	node.st_uid = 0;
+	strcpy(made.user, "service");
+	strcpy(made.group, "root");
+	assert_false(section_is_passed_over(&made, &node, who));
+}
+
 /* A section that a person wrote describes the region that it made, also if it leaves most to the defaults. */
 static void left_open(void **state)
 {
@@ -421,6 +464,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(regions, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(described, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(nameless, fake_setup, fake_teardown),
+		cmocka_unit_test(passed_over),
 		cmocka_unit_test_setup_teardown(left_open, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(all_but_part_of_a_unit, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(twins, fake_setup, fake_teardown),
