@@ -217,16 +217,23 @@ static const char *say_leaving(char text[256], const struct donard_region_info *
 	return text;
 }
 
+/* Whether the device's own driver was first: what unbinds it does not last.  Those of bridges and drives stay. */
+static bool is_driver_first(const struct apply *apply, const char *driver)
+{
+	return !strcmp(donard_error_code(apply->cli->ctx), "other-driver") && strcmp(driver, "nvme") && strcmp(driver, "pcieport");
+}
+
 /* @leaving: the region that was there, or NULL. */
-static void note_failed(struct apply *apply, const struct region_section *section, const char *bdf,
-			const struct donard_region_info *leaving)
+static void note_failed(struct apply *apply, const struct region_section *section,
+			const struct donard_candidate_info *candidate, const struct donard_region_info *leaving)
 {
 	char error[CLI_ERROR_BYTES], held[256] = "", text[CLI_ERROR_BYTES + 256];
 
-	snprintf(text, sizeof(text), "%s%s%s", cli_error(apply->cli, error), leaving ? " " : "",
-		 leaving ? say_leaving(held, leaving) : "");
+	snprintf(text, sizeof(text), "%s%s%s%s", cli_error(apply->cli, error), leaving ? " " : "",
+		 leaving ? say_leaving(held, leaving) : "",
+		 is_driver_first(apply, candidate->driver) ? " (docs/install.md, Keeping a device free, says how that lasts)" : "");
 	apply->undone++;
-	note(apply, section, "failed", "", bdf, text);
+	note(apply, section, "failed", "", candidate->bdf, text);
 }
 
 static void add(struct apply *apply, const struct region_section *section,
@@ -242,7 +249,7 @@ static void add(struct apply *apply, const struct region_section *section,
 	int rc = donard_region_add(apply->cli->ctx, &what);
 
 	if (rc < 0) {
-		note_failed(apply, section, candidate->bdf, leaving);
+		note_failed(apply, section, candidate, leaving);
 		return;
 	}
 	note_given(apply, section);
@@ -250,7 +257,7 @@ static void add(struct apply *apply, const struct region_section *section,
 	if (section->pinned_importers)
 		rc = donard_region_set_pinned_importers(apply->cli->ctx, name, true);
 	if (rc < 0)
-		note_failed(apply, section, candidate->bdf, NULL);
+		note_failed(apply, section, candidate, NULL);
 	else
 		note(apply, section, "added", name, candidate->bdf, reason);
 }

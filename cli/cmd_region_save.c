@@ -13,6 +13,7 @@
 #include "errors.h"
 #include "options.h"
 #include "output.h"
+#include "owndriver.h"
 #include "regionwrite.h"
 #include "udev.h"
 
@@ -122,14 +123,29 @@ static const char *say_roots_alone(const struct save *save, const struct region_
 	       "out of the file that is written now, and run 'donard-cli region apply'" : "";
 }
 
-static void write_section(struct save *save, const char *region,
+/* Whoever unbound it may think that this lasts. */
+static const char *say_own_driver(const struct donard_region_info *info, char text[256])
+{
+	char driver[OWNDRIVER_BYTES];
+
+	text[0] = '\0';
+	if (info->kind == DONARD_KIND_PCI_BAR && owndriver_find(info->bdf, driver))
+		snprintf(text, 256, "the driver %s may have its device first when the machine boots, and then the region does "
+			 "not come back. docs/install.md, Keeping a device free, says what helps", driver);
+	return text;
+}
+
+static void write_section(struct save *save, const struct donard_region_info *info,
 			  const struct region_section *section)
 {
-	char path[PATH_MAX], text[512], why[REGIONWRITE_WHY_BYTES];
+	char path[PATH_MAX], text[512], why[REGIONWRITE_WHY_BYTES], own[256];
+	const char *region = info->name, *alone = say_roots_alone(save, section);
 	int error_number = regionwrite_file(section, save->dir, path, sizeof(path), why);
 
 	if (!error_number) {
-		note(save, region, "saved", section->name, path, say_roots_alone(save, section));
+		say_own_driver(info, own);
+		snprintf(text, sizeof(text), "%s%s%s", alone, alone[0] && own[0] ? ". And " : "", own);
+		note(save, region, "saved", section->name, path, text);
 		tell_udev(save, region);
 		return;
 	}
@@ -162,7 +178,7 @@ static void save_again(struct save *save, const struct donard_region_info *info,
 	snprintf(now->name, sizeof(now->name), "%s", before->name);
 	snprintf(path, sizeof(path), "%s/regions.d/%s.conf", save->dir, before->name);
 	if (!strcmp(path, before->file) && regionwrite_owns(path)) {
-		write_section(save, region, now);
+		write_section(save, info, now);
 		return;
 	}
 	snprintf(text, sizeof(text), "it differs from [%s] at %.300s:%u, which a person wrote. Edit that file: "
@@ -197,7 +213,7 @@ static void save_region(struct save *save, const struct donard_region_info *regi
 		return;
 	}
 	regionwrite_choose_name(&save->config, save->dir, candidate, &now);
-	write_section(save, region->name, &now);
+	write_section(save, region, &now);
 }
 
 static int finish(struct save *save)

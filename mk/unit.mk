@@ -29,6 +29,7 @@ $(BUILD)/tests/unit/test_regionconf $(BUILD)/tests/unit/test_regionmatch: $(BUIL
 $(BUILD)/tests/unit/test_regionconf $(BUILD)/tests/unit/test_regionmatch: UNIT_LIBS := -linih
 $(BUILD)/tests/unit/test_regionconf: UNIT_LIBS += -Wl$(comma)--wrap=getgrnam
 $(BUILD)/tests/unit/test_regionmatch: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,getpwuid getgrgid getpwnam getgrnam)
+$(BUILD)/tests/unit/test_owndriver: $(BUILD)/cli/owndriver.o
 
 CUFILE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cufile test_cufile_io test_cufile_async \
 	test_cufile_cuda test_cufile_deregister test_cufile_faults test_cufile_fork)

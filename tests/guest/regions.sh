@@ -459,6 +459,30 @@ other_than_configured() {
 	matches "of the PMR" "$pmr is there, with pinned importers refused instead of accepted.*echo 1 >/sys" "$(<"$WORK/apply.err")"
 }
 
+# pci-stub stands for a driver that has the device when the machine boots. Then the override is there before any driver, as
+# docs/install.md has modprobe set it.
+own_driver_comes_first() {
+	local stub=/sys/bus/pci/drivers/pci-stub function=/sys/bus/pci/devices/$LAB_GPU_BDF
+	three_sections
+	remove_all
+	modprobe pci-stub
+	at_end "echo >$function/driver_override; [[ ! -e $stub/$LAB_GPU_BDF ]] || echo $LAB_GPU_BDF >$stub/unbind"
+	echo pci-stub >"$function/driver_override"
+	echo "$LAB_GPU_BDF" >/sys/bus/pci/drivers_probe
+	equal "what would be done" $'gpu absent\nexit 1' "$(statuses --dry-run gpu)"
+	matches "its message" "the driver pci-stub uses $LAB_GPU_BDF" "$(<"$WORK/apply.err")"
+	equal "what apply did" $'gpu failed\nexit 1' "$(statuses gpu)"
+	matches "its message" "the driver pci-stub is using it.*docs/install.md, Keeping a device free" "$(<"$WORK/apply.err")"
+	echo "$LAB_GPU_BDF" >"$stub/unbind"
+	rmmod p2pmem
+	echo p2pmem >"$function/driver_override"
+	echo "$LAB_GPU_BDF" >/sys/bus/pci/drivers_probe
+	[[ ! -e $function/driver ]] || fail "the function has a driver in spite of its override"
+	insmod /opt/donard/modules/p2pmem.ko
+	equal "driver of the function" p2pmem "$(basename "$(readlink -f "$function/driver")")"
+	equal "what apply did then" $'gpu added\nexit 0' "$(statuses gpu)"
+}
+
 # leaving_is_not_there EVENT... - the region goes when its holder lets go, and is told of until then.
 leaving_is_not_there() {
 	local holder command wait="p2pmem0 is draining: 'donard-cli info p2pmem0' names its holders. Run this again when it is gone"
@@ -688,6 +712,7 @@ core rt "links name regions" links_name_regions
 ! can pool || rt "a section without a length comes last" rest_comes_last
 ! can pool || rt "the rest of a pool comes back" rest_of_a_pool
 rt "a region that is not as configured" other_than_configured
+! modprobe -qn pci-stub || rt "a driver that has the device first is told" own_driver_comes_first
 rt "a region that is being removed is not there" leaving_is_not_there donard-cli region remove p2pmem0
 rt "a region that is being unbound is not there" leaving_is_not_there unbind_gpu
 rt "removed where sysfs is read-only" removed_without_sysfs
