@@ -91,7 +91,7 @@ $(BUILD)/tests/unit/test_join_fail: UNIT_LIBS := -Wl$(comma)--wrap=dnd_drive_los
 $(BUILD)/tests/unit/test_residency: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_drive_,is_direct ask_again)
 $(BUILD)/tests/unit/test_identity: UNIT_LIBS := -Wl$(comma)--wrap=dnd_mounts_each
 $(BUILD)/tests/unit/test_candidates: UNIT_LIBS := -Wl$(comma)--wrap=dnd_config_read
-$(BUILD)/tests/unit/test_lists: UNIT_LIBS := -Wl$(comma)--wrap=dnd_file_text
+$(BUILD)/tests/unit/test_lists: UNIT_LIBS := -Wl$(comma)--wrap=dnd_text_at
 
 # The thread alone, without nbdkit.
 $(BUILD)/tests/unit/test_nbd_worker: $(BUILD)/nbd/worker.o $(BUILD)/words/words.o

@@ -30,7 +30,7 @@ long source_bytes(const struct source *source, void *to, size_t bytes, const cha
 	va_start(args, format);
 	rc = dnd_path_below(path, source->root, format, args);
 	va_end(args);
-	return rc ? rc : dnd_file_bytes(path, to, bytes);
+	return rc ? rc : dnd_bytes_at(path, to, bytes);
 }
 
 int source_lines(const struct source *source, char *text, size_t text_bytes, const char *format, ...)

@@ -24,7 +24,7 @@ int dnd_path_below(char path[PATH_MAX], const char *root, const char *format, va
 	return rest < 0 || rest >= PATH_MAX - begun ? -ENAMETOOLONG : 0;
 }
 
-long dnd_file_bytes(const char *path, void *to, size_t bytes)
+long dnd_bytes_at(const char *path, void *to, size_t bytes)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t used = 0;
@@ -42,9 +42,9 @@ long dnd_file_bytes(const char *path, void *to, size_t bytes)
 	return got < 0 && !used ? (long)got : (long)used;
 }
 
-int dnd_file_text(const char *path, char *text, size_t text_bytes)
+int dnd_text_at(const char *path, char *text, size_t text_bytes)
 {
-	long got = dnd_file_bytes(path, text, text_bytes - 1);
+	long got = dnd_bytes_at(path, text, text_bytes - 1);
 
 	text[got > 0 ? got : 0] = '\0';
 	while (got > 0 && strchr("\n ", text[got - 1]))
@@ -53,10 +53,10 @@ int dnd_file_text(const char *path, char *text, size_t text_bytes)
 	return got < 0 ? (int)got : 0;
 }
 
-int dnd_file_number(const char *path, uint64_t *number)
+int dnd_number_at(const char *path, uint64_t *number)
 {
 	char text[32], *end;
-	int rc = dnd_file_text(path, text, sizeof(text));
+	int rc = dnd_text_at(path, text, sizeof(text));
 
 	if (rc)
 		return rc;
@@ -71,7 +71,7 @@ int dnd_text_below(const char *root, char *text, size_t text_bytes, const char *
 	int rc = dnd_path_below(path, root, format, args);
 
 	text[0] = '\0';
-	return rc ? rc : dnd_file_text(path, text, text_bytes);
+	return rc ? rc : dnd_text_at(path, text, text_bytes);
 }
 
 int dnd_number_below(const char *root, uint64_t *number, const char *format, va_list args)
@@ -79,7 +79,7 @@ int dnd_number_below(const char *root, uint64_t *number, const char *format, va_
 	char path[PATH_MAX];
 	int rc = dnd_path_below(path, root, format, args);
 
-	return rc ? rc : dnd_file_number(path, number);
+	return rc ? rc : dnd_number_at(path, number);
 }
 
 bool dnd_exists_below(const char *root, const char *format, va_list args)

@@ -15,11 +15,11 @@
 /* Joins @root and the formatted path with a slash; 0 or -ENAMETOOLONG. */
 int dnd_path_below(char path[PATH_MAX], const char *root, const char *format, va_list args);
 /* Reads at most @bytes.  Returns how many it read before the end or an error, or -errno if the first read fails. */
-long dnd_file_bytes(const char *path, void *to, size_t bytes);
+long dnd_bytes_at(const char *path, void *to, size_t bytes);
 /* Reads printable lines and cuts newlines and spaces at the end; 0, or -errno and *text is "". */
-int dnd_file_text(const char *path, char *text, size_t text_bytes);
+int dnd_text_at(const char *path, char *text, size_t text_bytes);
 /* Reads a short file that holds a number in C notation; 0 or -errno. */
-int dnd_file_number(const char *path, uint64_t *number);
+int dnd_number_at(const char *path, uint64_t *number);
 /*
  * Calls @each for every entry that is not hidden, in order: PCI addresses by strcmp(), because they are hexadecimal,
  * and all other names by strverscmp(), so that nvme2 comes before nvme10.  Stops when @each returns

@@ -28,7 +28,7 @@ static uint64_t used_bytes(unsigned int field)
 	unsigned long long pages[6] = { 0 };
 	char text[128];
 
-	if (dnd_file_text("/proc/self/statm", text, sizeof(text)) ||
+	if (dnd_text_at("/proc/self/statm", text, sizeof(text)) ||
 	    sscanf(text, "%llu %llu %llu %llu %llu %llu", &pages[0], &pages[1], &pages[2], &pages[3], &pages[4], &pages[5]) != 6)
 		return 0;
 	return pages[field] * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -64,7 +64,7 @@ static bool has_all_mappings(uint64_t *most)
 	if (maps >= 0)
 		close(maps);
 	/* The file also shows a page of the kernel's, which does not count. */
-	return !dnd_file_number("/proc/sys/vm/max_map_count", most) && count >= *most;
+	return !dnd_number_at("/proc/sys/vm/max_map_count", most) && count >= *most;
 }
 
 static bool of_memory(uint64_t bytes, bool dram, char *text, size_t text_bytes)

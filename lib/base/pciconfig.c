@@ -12,7 +12,7 @@
 
 int dnd_config_read(const char *path, struct dnd_config *config)
 {
-	long got = dnd_file_bytes(path, config->bytes, sizeof(config->bytes));
+	long got = dnd_bytes_at(path, config->bytes, sizeof(config->bytes));
 
 	config->count = got > 0 ? (size_t)got : 0;
 	return got < 0 ? (int)got : 0;

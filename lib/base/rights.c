@@ -61,7 +61,7 @@ bool dnd_is_filtered(void)
 	char text[8192];
 	const char *at;
 
-	if (dnd_file_bytes("/proc/self/status", memset(text, 0, sizeof(text)), sizeof(text) - 1) <= 0)
+	if (dnd_bytes_at("/proc/self/status", memset(text, 0, sizeof(text)), sizeof(text) - 1) <= 0)
 		return true;
 	at = strstr(text, "\nSeccomp:\t");
 	return !at || at[strlen("\nSeccomp:\t")] == '2';

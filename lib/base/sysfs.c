@@ -65,7 +65,7 @@ static int read_text(const struct donard_context *ctx, char *value, size_t value
 	int rc = dnd_path_below(path, ctx->sysfs_root, format, args);
 
 	value[0] = '\0';
-	return rc ? rc : note(ctx, path, dnd_file_text(path, value, value_bytes));
+	return rc ? rc : note(ctx, path, dnd_text_at(path, value, value_bytes));
 }
 
 int dnd_sysfs_read(const struct donard_context *ctx, char *value, size_t value_bytes,
@@ -104,7 +104,7 @@ int dnd_sysfs_file_name(const struct donard_context *ctx, char *value, size_t va
 	got = dnd_path_below(path, ctx->sysfs_root, format, args);
 	va_end(args);
 	if (!got)
-		got = note(ctx, path, (int)dnd_file_bytes(path, value, value_bytes - 1));
+		got = note(ctx, path, (int)dnd_bytes_at(path, value, value_bytes - 1));
 	got -= got > 0 && value[got - 1] == '\n';
 	value[got > 0 ? got : 0] = '\0';
 	return got < 0 ? (int)got : 0;
@@ -119,7 +119,7 @@ int dnd_sysfs_read_u64(const struct donard_context *ctx, uint64_t *value, const 
 	va_start(args, format);
 	rc = dnd_path_below(path, ctx->sysfs_root, format, args);
 	va_end(args);
-	return rc ? rc : note(ctx, path, dnd_file_number(path, value));
+	return rc ? rc : note(ctx, path, dnd_number_at(path, value));
 }
 
 int dnd_sysfs_config(const struct donard_context *ctx, const char *bdf, struct dnd_config *config)

@@ -72,7 +72,7 @@ static int sysctl_value(const char *path, int otherwise)
 	char text[32];
 	int value;
 
-	return dnd_file_text(path, text, sizeof(text)) || sscanf(text, "%d", &value) != 1 ? otherwise : value;
+	return dnd_text_at(path, text, sizeof(text)) || sscanf(text, "%d", &value) != 1 ? otherwise : value;
 }
 
 /* As io_uring_allowed() in io_uring/io_uring.c does: 1 allows it to CAP_SYS_ADMIN and to one group only. */

@@ -97,12 +97,12 @@ static void a_region_that_is_being_added(void **state)
 
 static const char *going;	/* a region goes once this file of it was read */
 
-int __wrap_dnd_file_text(const char *path, char *text, size_t text_bytes);
-int __real_dnd_file_text(const char *path, char *text, size_t text_bytes);
+int __wrap_dnd_text_at(const char *path, char *text, size_t text_bytes);
+int __real_dnd_text_at(const char *path, char *text, size_t text_bytes);
 
-int __wrap_dnd_file_text(const char *path, char *text, size_t text_bytes)
+int __wrap_dnd_text_at(const char *path, char *text, size_t text_bytes)
 {
-	int rc = __real_dnd_file_text(path, text, text_bytes);
+	int rc = __real_dnd_text_at(path, text, text_bytes);
 	char state[PATH_MAX];
 
 	if (going && strstr(path, going)) {
