@@ -110,6 +110,15 @@ static int check_limit(const struct cuf_buffer *buffer)
 	return 0;
 }
 
+/*
+ * CUDA has said that it is memory of a GPU and long enough.  Where the library finds no allocation that it can pin, or a shorter
+ * one, it is of a kind that cannot be pinned: of a pool (cudaMallocAsync()), or several mappings of cuMemMap().
+ */
+static int code_of_pin(int failure)
+{
+	return failure == -EINVAL || failure == -ENXIO ? CUF_DEVICE_NOT_SUPPORTED : cuf_code_of_buffer(failure);
+}
+
 static int pin(struct cuf_buffer *buffer)
 {
 	int rc = check_limit(buffer);
@@ -134,7 +143,7 @@ static int pin(struct cuf_buffer *buffer)
 	}
 	cuf_log(CUF_LOG_ERROR, "%llu bytes at %#llx cannot be pinned: %s", (unsigned long long)buffer->bytes,
 		(unsigned long long)buffer->base, donard_error(pins));
-	return cuf_code_of_buffer(rc);
+	return code_of_pin(rc);
 }
 
 /* Not if the buffer is bad, or the failure is temporary: the program should hear of these. */
