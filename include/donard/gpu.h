@@ -108,14 +108,14 @@ void donard_gpu_list_free(struct donard_gpu_list *list);
 /**
  * donard_gpu_memory() - ask CUDA how much memory a GPU has
  * @ctx: the context
- * @bdf: "0000:03:00.0"
+ * @bdf: "0000:03:00.0", also as CUDA writes it ("00000000:AF:00.0")
  * @number: set to CUDA's number of the GPU, the N in "gpu:N"
  * @bytes: set to how much memory the GPU has
  *
  * The call loads libcuda.so.1 and starts CUDA in this process, which takes a moment; children that
  * the process forks afterwards cannot use CUDA.
  *
- * Returns 0; -EOPNOTSUPP without libcuda; -ENODEV when CUDA has no such GPU; -EIO.
+ * Returns 0; -EINVAL if @bdf is no PCI address; -EOPNOTSUPP without libcuda; -ENODEV when CUDA has no such GPU; -EIO.
  */
 int donard_gpu_memory(struct donard_context *ctx, const char *bdf, unsigned int *number, uint64_t *bytes);
 

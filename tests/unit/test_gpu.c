@@ -12,6 +12,7 @@
 #include "fake_sysfs.h"
 #include "play_cuda.h"
 #include "play_ioctl.h"
+#include "donard/gpu.h"
 #include "gpu/gpu.h"
 
 #define BDF		"0000:af:00.0"
@@ -292,7 +293,10 @@ static void other_memory(void **state)
 
 static void addresses_of_functions(void **state)
 {
+	static const char *const spellings[] = { "0000:af:00.0", "0000:AF:00.0", "00000000:AF:00.0", "af:00.0" };
 	struct fake *fake = *state;
+	unsigned int number;
+	uint64_t bytes;
 
 	program_allocates(65536);
 	gpu.bdf = "00000000:AF:00.0";
@@ -302,6 +306,10 @@ static void addresses_of_functions(void **state)
 	refused(fake, -ENODEV, "no-such-device", "donard_region_add(gpu-nvidia, 10000:af:00.0)");
 	gpu.bdf = "NVLINK";
 	refused(fake, -EOPNOTSUPP, "unsupported", "not the address of a PCI device");
+	gpu.bdf = "00000000:AF:00.0";
+	for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++)
+		assert_int_equal(donard_gpu_memory(fake->ctx, spellings[i], &number, &bytes), 0);
+	assert_int_equal(donard_gpu_memory(fake->ctx, "nvme0", &number, &bytes), -EINVAL);
 }
 
 /* --- regions --- */
