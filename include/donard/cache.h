@@ -81,8 +81,8 @@ typedef void (*donard_cache_event_fn)(void *user, const struct donard_cache_even
  * struct donard_cache_serve_options - zero means the default
  * @size: sizeof(struct donard_cache_serve_options)
  * @listen: address to listen at; NULL: loopback only
- * @status_path: path of the socket that donard_cache_status() connects to; NULL:
- *	/run/donard/cache-NVRAM; not below /dev
+ * @status_path: path of the socket that donard_cache_status() connects to, not below /dev; WORD without a slash:
+ *	/run/donard/cache-WORD; NULL: /run/donard/cache-NVRAM
  * @discard: only with FORMAT: the identity of the log that may be thrown away, with the records in it
  * @flags: DONARD_CACHE_*
  * @clients: only with FORMAT: how many clients can connect at once; each gets a part of the

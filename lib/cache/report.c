@@ -90,7 +90,7 @@ int dnd_cache_report_open(struct dnd_cache_server *server)
 				       DND_AT(server->options.status_path ? "options.status_path" : NULL),
 				       "%s: too long for the path of a socket.", name);
 	/* All users may ask for the status, whatever the umask is. */
-	if (!server->options.status_path && !mkdir(DND_REPORT_FOLDER, 0755))
+	if (!strchr(name, '/') && !mkdir(DND_REPORT_FOLDER, 0755))
 		chmod(DND_REPORT_FOLDER, 0755);
 	rc = clear_way(server, &address);
 	if (rc)

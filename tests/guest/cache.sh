@@ -438,6 +438,14 @@ others_may_ask() {
 	setpriv --reuid other --regid other --init-groups donard-cli cache status "$NVRAM" | grep '^fill'
 }
 
+# After a boot nobody has made the folder.
+status_by_a_word() {
+	rm -rf /run/donard
+	fresh --no-cleaner --status blue
+	donard-cli cache status blue | grep '^fill'
+	exits 1 "$NVRAM: no cache is served" donard-cli cache status "$NVRAM"
+}
+
 no_server() {
 	exits 1 'p2pmem0: no cache is served' donard-cli cache status p2pmem0
 }
@@ -501,4 +509,5 @@ t "volatile memory" volatile
 core t "region removed" region_removed
 t "top" follows
 t "status for other users" others_may_ask
+t "status by a word" status_by_a_word
 t "status without a server" no_server
