@@ -221,18 +221,21 @@ static int check_drive(struct dnd_cache_server *server, const char *drive_id)
 {
 	const struct dnd_cache_super *super = &server->log.super;
 	const struct donard_file_info *drive = &server->drive;
+	bool empty = server->log.next == server->log.tail;
 
 	if (strcmp(super->drive_id, drive_id))
 		return dnd_fail(server->ctx, DND_E_OTHER_DRIVE, "%s: this is the drive %s, and the log in %s belongs to %s. "
-				"Name that drive.", drive->path, drive_id,
-				dnd_memory_name(server->nvram.memory), super->drive_id);
+				"Name that drive%s.", drive->path, drive_id,
+				dnd_memory_name(server->nvram.memory), super->drive_id,
+				empty ? "; or, as the log is empty, lay a new one for this drive (FORMAT)" : "");
 	if (super->drive_bytes != dnd_round_down(drive->size_bytes, super->block_bytes) ||
 	    super->block_bytes % drive->align_bytes)
 		return dnd_fail(server->ctx, DND_E_OTHER_DRIVE, "%s: it has %llu bytes in blocks of %u now, and had %llu in blocks of %u "
-				"when the log was made. Bring back that size, let the log drain, and then change it and format it anew "
-				"(FORMAT).",
+				"when the log was made. %s (FORMAT).",
 				drive->path, (unsigned long long)drive->size_bytes, drive->align_bytes,
-				(unsigned long long)super->drive_bytes, super->block_bytes);
+				(unsigned long long)super->drive_bytes, super->block_bytes,
+				empty ? "The log is empty: lay a new one for the drive as it is now" :
+				"Bring back that size, let the log drain, and then change it and format it anew");
 	return 0;
 }
 

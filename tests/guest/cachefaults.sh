@@ -196,6 +196,7 @@ drive_changed_its_size() {
 	kill_server
 	truncate -s 16M /mnt/fs/backing
 	refuses 1 other-drive
+	matches "message" 'let the log drain, and then change it and format it anew' "$(cat "$WORK/refused")"
 	cp /mnt/fs/backing /mnt/fs/copy
 	truncate -s 32M /mnt/fs/backing
 	BACKING=/mnt/fs/copy refuses 1 other-drive
@@ -204,9 +205,13 @@ drive_changed_its_size() {
 	drain
 	truncate -s 48M /mnt/fs/backing
 	refuses 1 other-drive
-	matches "message" 'let the log drain, and then change it and format it anew' "$(cat "$WORK/refused")"
+	matches "message" 'The log is empty: lay a new one for the drive as it is now \(--format\)' "$(cat "$WORK/refused")"
 	serve --format
 	says 'equal 65536' read 0 65536 1
+	drain
+	truncate -s 48M /mnt/fs/copy
+	BACKING=/mnt/fs/copy refuses 1 other-drive
+	matches "message" 'as the log is empty, lay a new one for this drive \(--format\)' "$(cat "$WORK/refused")"
 }
 
 # --- devices that go ---

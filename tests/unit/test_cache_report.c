@@ -221,6 +221,8 @@ static struct dnd_cache_server *played_server;
 static int64_t played_result;
 static enum dnd_cache_found played_found;	/* what the NVRAM holds when the drive was asked last */
 static bool played_without_memory;		/* for what a log holds */
+static const char *played_drive = "eui.0025385b71b00001";
+static uint64_t played_drive_bytes = 64U << 20;
 
 int __real_dnd_cache_blocks_init(struct dnd_cache_blocks *blocks, uint64_t records);
 int __wrap_dnd_cache_blocks_init(struct dnd_cache_blocks *blocks, uint64_t records);
@@ -235,7 +237,7 @@ int __wrap_donard_file_info(struct donard_file *file, struct donard_file_info *i
 	(void)file;
 	*info = (struct donard_file_info){ .size = sizeof(*info), .kind = DONARD_FILE_KIND_DRIVE, .path = "drive",
 					   .disk = "drive", .bounces = "", .not_flushed = "",
-					   .size_bytes = 64U << 20, .align_bytes = BLOCK };
+					   .size_bytes = played_drive_bytes, .align_bytes = BLOCK };
 	return 0;
 }
 
@@ -243,7 +245,7 @@ int __wrap_dnd_backing_identity(struct donard_context *ctx, const struct donard_
 int __wrap_dnd_backing_identity(struct donard_context *ctx, const struct donard_file_info *info, char *identity)
 {
 	(void)ctx, (void)info;
-	strcpy(identity, "eui.0025385b71b00001");
+	strcpy(identity, played_drive);
 	return 0;
 }
 
@@ -326,19 +328,26 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length,
 static uint8_t played_nvram[NVRAM_BYTES];
 
 /* In an NVRAM with these bytes; they are what the server leaves there then. */
-static int start_in(struct dnd_cache_server *server)
+static int start_with(struct dnd_cache_server *server, unsigned int flags, int (*then)(struct dnd_cache_server *server))
 {
 	int rc;
 
 	played_server = server;
-	server->options.flags = DONARD_CACHE_FORMAT | DONARD_CACHE_VOLATILE_OK;
+	server->options.flags = flags | DONARD_CACHE_VOLATILE_OK;
 	assert_int_equal(donard_memory_dram(server->ctx, NVRAM_BYTES, &server->nvram.memory), 0);
 	assert_int_equal(donard_memory_write(server->nvram.memory, 0, played_nvram, NVRAM_BYTES), 0);
 	rc = dnd_cache_start(server);
+	if (!rc && then)
+		rc = then(server);
 	assert_int_equal(donard_memory_read(server->nvram.memory, 0, played_nvram, NVRAM_BYTES), 0);
 	dnd_cache_report_close(server);
 	dnd_cache_end(server);
 	return rc;
+}
+
+static int start_in(struct dnd_cache_server *server)
+{
+	return start_with(server, DONARD_CACHE_FORMAT, NULL);
 }
 
 /* How many bytes of the NVRAM are not what they were, zeros. */
@@ -418,6 +427,50 @@ static void log_that_cannot_be_looked_at_is_not_called_damaged(void **state)
 	assert_string_equal(donard_error_code(scene->fake->ctx), "no-memory");
 }
 
+static int write_a_block(struct dnd_cache_server *server)
+{
+	static const uint8_t zeros[BLOCK];
+	const struct dnd_cache_entry entry = {
+		.type = DND_CACHE_WRITE, .length_bytes = BLOCK, .checksum = dnd_cache_checksum(0, zeros, BLOCK),
+	};
+	uint64_t sequence;
+	int rc = dnd_cache_append(&server->log, &entry, &sequence);
+
+	return rc ? rc : dnd_cache_commit(&server->log);
+}
+
+static void refuses_drive(struct scene *scene, const char *drive, uint64_t drive_bytes, const char *text)
+{
+	const char *former = played_drive;
+	uint64_t former_bytes = played_drive_bytes;
+
+	new_server(scene);
+	played_drive = drive;
+	played_drive_bytes = drive_bytes;
+	assert_int_equal(start_with(scene->server, 0, NULL), -ENODEV);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "other-drive");
+	assert_says(donard_error(scene->fake->ctx), text);
+	played_drive = former;
+	played_drive_bytes = former_bytes;
+}
+
+/* Whoever shrinks a drive that has grown loses what lies there, so nobody is told to for a log that needs it no more. */
+static void log_of_another_drive(void **state)
+{
+	struct scene *scene = *state;
+	int rc;
+
+	played_result = BLOCK;
+	start_changes(scene->server, &rc);
+	assert_int_equal(rc, 0);
+	refuses_drive(scene, "eui.0025385b71b00002", 64U << 20, "Name that drive; or, as the log is empty, lay a new one");
+	refuses_drive(scene, played_drive, 96U << 20, "The log is empty: lay a new one for the drive as it is now (FORMAT).");
+	new_server(scene);
+	assert_int_equal(start_with(scene->server, 0, write_a_block), 0);
+	refuses_drive(scene, "eui.0025385b71b00002", 64U << 20, "Name that drive.");
+	refuses_drive(scene, played_drive, 96U << 20, "Bring back that size, let the log drain, and then change it");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -426,7 +479,8 @@ int main(void)
 					     CASE(names_of_region), CASE(dead_socket), CASE(name_of_another),
 					     CASE(start_formats), CASE(format_that_is_refused_or_killed),
 					     CASE(no_format_without_socket), CASE(no_format_without_a_registration),
-					     CASE(log_that_cannot_be_looked_at_is_not_called_damaged) };
+					     CASE(log_that_cannot_be_looked_at_is_not_called_damaged),
+					     CASE(log_of_another_drive) };
 
 	return cmocka_run_group_tests_name("cache_report", tests, NULL, NULL);
 }
