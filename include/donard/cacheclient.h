@@ -38,6 +38,7 @@
 #define DONARD_CACHECLIENT_H
 
 #include "queue.h"
+#include "rdma.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,6 +58,9 @@ struct donard_cache;
  * @timeout_ms: how long the server may be silent, and how long donard_cache_connect() waits until it has room for another
  *	client; default DONARD_RDMA_TIMEOUT_MS
  * @flags: zero
+ * @stop_fn: asked while donard_cache_connect() waits, and not later, whether to end it with -ECANCELED; it must not use the
+ *	queue or its caches; may be NULL
+ * @user: handed to @stop_fn
  */
 struct donard_cache_options {
 	size_t size;
@@ -66,6 +70,8 @@ struct donard_cache_options {
 	uint32_t depth;
 	uint32_t timeout_ms;
 	uint32_t flags;
+	donard_stop_fn stop_fn;
+	void *user;
 };
 
 /**
@@ -82,7 +88,8 @@ struct donard_cache_options {
  * (no memory, a limit of its RDMA device; its own event says what); -EBUSY when it has had no room for another client for
  * options.timeout_ms; -ETIMEDOUT without an answer, also of a name server; -EPROTO for a server of another version or kind;
  * -EOPNOTSUPP when no RDMA device reaches the address, -ENETDOWN when the device's port is not active; -ECONNRESET when the
- * server or the link to it went away meanwhile; -ESHUTDOWN when the server is about to end; -EACCES, -EPERM when this user may
+ * server or the link to it went away meanwhile; -ESHUTDOWN when the server is about to end; -ECANCELED when
+ * options.stop_fn asked for that; -EACCES, -EPERM when this user may
  * not use the RDMA device; -EPERM also in a thread that is not the queue's; -EINVAL, -E2BIG, -EMFILE, -EAGAIN, -ENOMEM; others
  * when the RDMA device of this side refuses what the connection needs.
  */

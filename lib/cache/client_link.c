@@ -73,17 +73,23 @@ static int on_accepted(void *user, const void *bytes, size_t length)
 	return 0;
 }
 
-/* Their completions are taken later, and are to wake the program then. */
-static int keep_others(void *user)
+/*
+ * While it waits, keeps the queue's other caches alive.  Their completions are taken later, and are to wake the program then.
+ * Returns 0, or -ECANCELED with a text if the program does not want the connection any more.
+ */
+static int meanwhile(void *user)
 {
 	const struct donard_cache *cache = user;
+	const struct donard_cache_options *options = &cache->options;
 
 	dnd_sources_work(cache->queue);
 	dnd_queue_tell(cache->queue);
+	if (options->stop_fn && options->stop_fn(options->user))
+		return dnd_fail(cache->ctx, DND_E_CANCELED, "stopped");
 	return 0;
 }
 
-static const struct dnd_reach_ops reach_ops = { .accepted = on_accepted, .refused = on_refused, .give_up = keep_others };
+static const struct dnd_reach_ops reach_ops = { .accepted = on_accepted, .refused = on_refused, .give_up = meanwhile };
 
 /* Sends are parts, ping, got and bye; receives are answers, alive, released and withdrawn. */
 static struct dnd_link_size link_size(uint32_t depth)
@@ -136,13 +142,16 @@ static int reach_and_hear(struct donard_cache *cache)
 	}
 }
 
-/* The queue's other caches are kept alive meanwhile. */
-static void nap(struct donard_cache *cache, uint64_t until_ns)
+/* Returns 0, or the failure of meanwhile(). */
+static int nap(struct donard_cache *cache, uint64_t until_ns)
 {
-	while (dnd_now_ns() < until_ns) {
-		keep_others(cache);
+	int rc = 0;
+
+	while (!rc && dnd_now_ns() < until_ns) {
 		usleep(WAIT_MS * 1000);
+		rc = meanwhile(cache);
 	}
+	return rc;
 }
 
 /* Until the drive has what clients that left have put into the log, or another client leaves. */
@@ -151,12 +160,16 @@ static int reach_patiently(struct donard_cache *cache)
 	uint64_t until = dnd_now_ns() + cache->options.timeout_ms * MS_NS, nap_ms = NAP_FIRST_MS;
 	int rc;
 
-	while ((rc = reach_and_hear(cache)) == -EBUSY && dnd_now_ns() < until) {
+	for (;;) {
+		rc = reach_and_hear(cache);
+		if (rc != -EBUSY || dnd_now_ns() >= until)
+			return rc;
 		dnd_cclient_disconnect(cache);
-		nap(cache, dnd_min(until, dnd_now_ns() + nap_ms * MS_NS));
+		rc = nap(cache, dnd_min(until, dnd_now_ns() + nap_ms * MS_NS));
+		if (rc)
+			return rc;
 		nap_ms = dnd_min(2 * nap_ms, NAP_MOST_MS);
 	}
-	return rc;
 }
 
 /* ---- what makes the queue's descriptor readable ---- */

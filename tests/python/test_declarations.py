@@ -153,7 +153,7 @@ class Records(unittest.TestCase):
 
         members = {name for name, _ in ffi.typeof("struct donard_cache_options").fields}
         named = set(inspect.signature(donard.Queue.connect).parameters) - {"self"}
-        self.assertEqual(members - {"size", "reserved", "flags"}, named)
+        self.assertEqual(members - {"size", "reserved", "flags", "stop_fn", "user"}, named)
         for name in named:
             self.assertRegex(donard.Queue.connect.__doc__, rf"\b{name}:")
 

@@ -32,6 +32,7 @@ static struct {
 	int region_ends;	/* whoever closes it calls the region back */
 	unsigned int full;	/* so often the server has no window free */
 	enum dnd_wire_status refuses;	/* then it answers with this; DND_WIRE_OK: not at all */
+	unsigned int asked, stops_at;	/* how often the program was asked whether it goes on; when it said no, or 0 */
 	unsigned int polls_until_sent;	/* 0: nothing that was sent completes */
 	bool taken_from_device;	/* memory was unregistered that the device may still write to */
 } scene;
@@ -118,10 +119,12 @@ static int refuse(struct dnd_reach *reach, enum dnd_wire_status status)
 	return reach->ops->refused(reach->user, bytes, sizeof(bytes));
 }
 
-/* A server without a free window, then one that does not answer: only the time limit ends this. */
+/* A server without a free window, then one that does not answer: only the time limit, or the program, ends this. */
 int __wrap_dnd_reach_find(struct dnd_reach *reach, const char *address, uint16_t port);
 int __wrap_dnd_reach_find(struct dnd_reach *reach, const char *address, uint16_t port)
 {
+	int rc = 0;
+
 	(void)address, (void)port;
 	if (scene.full) {
 		scene.full--;
@@ -129,9 +132,9 @@ int __wrap_dnd_reach_find(struct dnd_reach *reach, const char *address, uint16_t
 	}
 	if (scene.refuses)
 		return refuse(reach, scene.refuses);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(reach->ops->give_up(reach->user), 0);
-	return dnd_fail(reach->ctx, DND_E_PEER_SILENT, "no answer");
+	for (int i = 0; i < 3 && !rc; i++)
+		rc = reach->ops->give_up(reach->user);
+	return rc ? rc : dnd_fail(reach->ctx, DND_E_PEER_SILENT, "no answer");
 }
 
 static void play_link(struct dnd_link *link)
@@ -498,10 +501,16 @@ static void others_are_kept_alive_meanwhile(void **state)
 	donard_queue_close(queue);
 }
 
+static int stop(void *user)
+{
+	assert_ptr_equal(user, &scene);
+	return ++scene.asked == scene.stops_at;
+}
+
 static int fails_to_connect(uint32_t timeout_ms)
 {
 	const struct donard_cache_options options = {
-		.size = sizeof(options), .address = "192.0.2.7", .timeout_ms = timeout_ms,
+		.size = sizeof(options), .address = "192.0.2.7", .timeout_ms = timeout_ms, .stop_fn = stop, .user = &scene,
 	};
 	struct donard_cache *cache = NULL;
 	struct donard_queue *queue;
@@ -529,6 +538,36 @@ static void server_that_stays_full_refuses(void **state)
 	assert_int_equal(fails_to_connect(120), -EBUSY);
 	assert_says(donard_error(scene.cache.ctx), "every window of the cache has a client");
 	assert_true(scene.full < UINT32_MAX - 1);
+}
+
+/* While it waits for a window, and for an answer. */
+static void program_stops_the_wait(void **state)
+{
+	(void)state;
+	for (unsigned int full = 0; full < 2; full++) {
+		scene.full = full ? UINT32_MAX : 0;
+		scene.asked = 0;
+		scene.stops_at = 3;
+		assert_int_equal(fails_to_connect(60000), -ECANCELED);
+		assert_string_equal(donard_error_code(scene.cache.ctx), "canceled");
+		assert_int_equal(scene.asked, 3);
+	}
+	assert_in_range(scene.full, UINT32_MAX - 3, UINT32_MAX - 1);
+}
+
+/* A program that was built before the last members were there: what lies behind its structure is not looked at. */
+static void options_of_an_older_program(void **state)
+{
+	struct donard_cache_options options = { .size = offsetof(struct donard_cache_options, stop_fn), .address = "192.0.2.7" };
+	struct donard_cache *cache = NULL;
+	struct donard_queue *queue;
+
+	(void)state;
+	options.stop_fn = stop;
+	assert_int_equal(donard_queue_open(scene.cache.ctx, NULL, &queue), 0);
+	assert_int_equal(donard_cache_connect(queue, &options, &cache), -ETIMEDOUT);
+	assert_int_equal(scene.asked, 0);
+	donard_queue_close(queue);
 }
 
 static void each_refusal_says_why(void **state)
@@ -563,6 +602,7 @@ int main(void)
 		TEST(others_are_kept_alive_meanwhile), TEST(close_waits_for_the_device),
 		TEST(forget_waits_for_the_acknowledgement), TEST(forget_of_a_connection_that_ends),
 		TEST(full_server_is_asked_again), TEST(server_that_stays_full_refuses), TEST(each_refusal_says_why),
+		TEST(program_stops_the_wait), TEST(options_of_an_older_program),
 		TEST(full_log_and_slow_link), TEST(region_stays_until_the_acknowledgement), TEST(memory_makes_way_after_the_acknowledgement),
 	};
 
