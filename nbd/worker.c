@@ -22,7 +22,7 @@
 #define PLACE_BYTES	(256U << 10)	/* of registered memory; longer requests go piece by piece */
 #define COMPLETIONS	64
 #define TICK_MS		1000	/* how often the drive is asked for while requests are in flight */
-#define GONE_NS		200000000	/* how often a request that waits asks for its NBD connection */
+#define GONE_NS		200000000	/* how often what waits asks for its NBD connection */
 
 struct job {
 	enum nbd_kind kind;
@@ -101,6 +101,27 @@ static void set_failure(struct nbd_failure *failure, int64_t result, const char 
 
 	failure->error_number = (int)-result;
 	cli_in_words(text, parameters, failure->text, sizeof(failure->text));
+}
+
+static void set_ended(struct nbd_failure *failure)
+{
+	set_failure(failure, -ESHUTDOWN, "the NBD connection has ended");
+}
+
+static bool has_ended(struct nbd_worker *worker)
+{
+	bool ended;
+
+	pthread_mutex_lock(&worker->lock);
+	ended = worker->ended;
+	pthread_mutex_unlock(&worker->lock);
+	return ended;
+}
+
+/* Asked by the library while it connects. */
+static int stop_connecting(void *user)
+{
+	return has_ended(user);
 }
 
 static int open_memory(struct nbd_worker *worker)
@@ -256,21 +277,6 @@ static bool look(struct nbd_worker *worker)
 	return info.in_flight;
 }
 
-static bool has_ended(struct nbd_worker *worker)
-{
-	bool ended;
-
-	pthread_mutex_lock(&worker->lock);
-	ended = worker->ended;
-	pthread_mutex_unlock(&worker->lock);
-	return ended;
-}
-
-static void set_ended(struct job *job)
-{
-	set_failure(job->failure, -ESHUTDOWN, "the NBD connection has ended");
-}
-
 /*
  * The cache's connection is closed first: what waits in it is never sent, and cannot replace what the client writes by
  * its next NBD connection.
@@ -287,7 +293,7 @@ static void give_up(struct nbd_worker *worker)
 		job = worker->begun[i];
 		if (!job)
 			continue;
-		set_ended(job);
+		set_ended(job->failure);
 		finish(worker, job);
 	}
 }
@@ -304,7 +310,9 @@ static void await_stop(struct nbd_worker *worker)
 static void say_ready(struct nbd_worker *worker, int rc)
 {
 	pthread_mutex_lock(&worker->lock);
-	if (rc)
+	if (worker->ended)
+		set_ended(&worker->failure);
+	else if (rc)
 		set_failure(&worker->failure, rc, worker->ctx ? donard_error(worker->ctx) : strerror(-rc));
 	worker->ready = true;
 	pthread_cond_signal(&worker->changed);
@@ -366,6 +374,8 @@ static struct nbd_worker *new_worker(const struct donard_cache_options *options,
 	if (!worker)
 		return NULL;
 	worker->options = *options;
+	worker->options.stop_fn = stop_connecting;
+	worker->options.user = worker;
 	worker->tell = tell;
 	worker->gone = gone;
 	worker->last = &worker->first;
@@ -383,51 +393,12 @@ static struct nbd_worker *new_worker(const struct donard_cache_options *options,
 	return NULL;
 }
 
-struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, nbd_tell_fn tell, nbd_gone_fn gone,
-				    struct nbd_failure *failure)
-{
-	struct nbd_worker *worker = new_worker(options, tell, gone);
-	int rc = worker ? start_thread(worker) : ENOMEM;
-
-	if (rc) {
-		set_failure(failure, -rc, strerror(rc));
-		if (worker)
-			free_worker(worker);
-		return NULL;
-	}
-	pthread_mutex_lock(&worker->lock);
-	while (!worker->ready)
-		pthread_cond_wait(&worker->changed, &worker->lock);
-	*failure = worker->failure;
-	pthread_mutex_unlock(&worker->lock);
-	if (!failure->error_number)
-		return worker;
-	nbd_worker_stop(worker);
-	return NULL;
-}
-
 /* Under the lock */
 static void end(struct nbd_worker *worker)
 {
 	worker->ended = true;
 	pthread_cond_broadcast(&worker->place_free);
 	eventfd_write(worker->wake_fd, 1);
-}
-
-void nbd_worker_stop(struct nbd_worker *worker)
-{
-	pthread_mutex_lock(&worker->lock);
-	worker->stops = true;
-	pthread_cond_signal(&worker->changed);
-	end(worker);
-	pthread_mutex_unlock(&worker->lock);
-	pthread_join(worker->thread, NULL);
-	free_worker(worker);
-}
-
-const struct donard_cache_info *nbd_worker_info(const struct nbd_worker *worker)
-{
-	return &worker->info;
 }
 
 /* For a while, under the lock.  Nobody else would see that an NBD connection ends while all its threads wait here. */
@@ -447,6 +418,45 @@ static void await(struct nbd_worker *worker, pthread_cond_t *changed)
 	pthread_mutex_lock(&worker->lock);
 	if (gone)
 		end(worker);
+}
+
+struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, nbd_tell_fn tell, nbd_gone_fn gone,
+				    struct nbd_failure *failure)
+{
+	struct nbd_worker *worker = new_worker(options, tell, gone);
+	int rc = worker ? start_thread(worker) : ENOMEM;
+
+	if (rc) {
+		set_failure(failure, -rc, strerror(rc));
+		if (worker)
+			free_worker(worker);
+		return NULL;
+	}
+	pthread_mutex_lock(&worker->lock);
+	while (!worker->ready)
+		await(worker, &worker->changed);
+	*failure = worker->failure;
+	pthread_mutex_unlock(&worker->lock);
+	if (!failure->error_number)
+		return worker;
+	nbd_worker_stop(worker);
+	return NULL;
+}
+
+void nbd_worker_stop(struct nbd_worker *worker)
+{
+	pthread_mutex_lock(&worker->lock);
+	worker->stops = true;
+	pthread_cond_signal(&worker->changed);
+	end(worker);
+	pthread_mutex_unlock(&worker->lock);
+	pthread_join(worker->thread, NULL);
+	free_worker(worker);
+}
+
+const struct donard_cache_info *nbd_worker_info(const struct nbd_worker *worker)
+{
+	return &worker->info;
 }
 
 /* -1 if the connection has ended. */
@@ -469,7 +479,7 @@ static void hand_over(struct nbd_worker *worker, struct job *job)
 {
 	pthread_mutex_lock(&worker->lock);
 	if (worker->ended) {
-		set_ended(job);
+		set_ended(job->failure);
 		job->done = true;
 	} else {
 		*worker->last = job;
@@ -509,7 +519,7 @@ static int do_piece(struct nbd_worker *worker, enum nbd_kind kind, uint64_t offs
 
 	pthread_cond_init(&job.changed, NULL);
 	if (take_place(worker, &job))
-		set_ended(&job);
+		set_ended(failure);
 	else
 		move(worker, &job, buffer);
 	pthread_cond_destroy(&job.changed);

@@ -25,6 +25,8 @@ static struct {
 	int fd;
 	int refuses;		/* to connect, with this */
 	const char *refuses_because;	/* or NULL */
+	bool full;		/* the server, which is asked again for as long as the worker likes */
+	bool answers_late;	/* when the worker has heard that nobody waits */
 	bool locks_less;	/* than is registered */
 	struct donard_context *ctx;
 	unsigned int another;	/* log than the first one */
@@ -99,6 +101,10 @@ int __wrap_donard_cache_connect(struct donard_queue *queue, const struct donard_
 	(void)queue;
 	IS_WORKERS();
 	assert_int_equal(options->depth, DEPTH);
+	while ((fake.full || fake.answers_late) && !options->stop_fn(options->user))
+		usleep(10000);
+	if (fake.full)
+		return donard_fail(fake.ctx, -ECANCELED, "", "stopped");
 	*cache = (struct donard_cache *)&fake;
 	return fake.refuses_because ? donard_fail(fake.ctx, fake.refuses, "", fake.refuses_because) : fake.refuses;
 }
@@ -425,6 +431,26 @@ static void connection_that_ends(void **state)
 	assert_int_equal(fake.closed, 1);
 }
 
+/* Whoever waits for a window of the cache may wait for an hour, and nobody is there any more. */
+static void connection_that_ends_before_it_begins(void **state)
+{
+	struct donard_cache_options options = { .size = sizeof(options), .address = "192.0.2.1", .depth = DEPTH };
+	struct nbd_failure failure = { 0 };
+
+	(void)state;
+	fake.gone = true;
+	fake.full = true;
+	assert_null(nbd_worker_start(&options, tell, gone, &failure));
+	assert_int_equal(failure.error_number, ESHUTDOWN);
+	assert_string_equal(failure.text, "the NBD connection has ended");
+	assert_int_equal(fake.closed, 0);
+	fake.full = false;
+	fake.answers_late = true;
+	assert_null(nbd_worker_start(&options, tell, gone, &failure));
+	assert_int_equal(failure.error_number, ESHUTDOWN);
+	assert_int_equal(fake.closed, 1);
+}
+
 int main(void)
 {
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -437,6 +463,7 @@ int main(void)
 		test(many_threads),
 		test(drive_that_fails),
 		test(connection_that_ends),
+		test(connection_that_ends_before_it_begins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
