@@ -136,16 +136,17 @@ struct donard_cache_serve_options {
  * device's own barrier has passed.  If the drive fails, the records stay in the log, and the
  * server tries again, with growing pauses.
  *
- * Returns 0 when stop_fn asked for the end and all records are on the drive; -ENODEV when the
- * NVRAM or the drive went away (acknowledged writes are in the log of persistent NVRAM), or when the log
- * belongs to another drive; -ENODATA when there is no log, -EILSEQ for a damaged one,
+ * Returns 0 when stop_fn asked for the end and all records are on the drive; -ENODEV when there is no such NVRAM or drive, when
+ * one of them went away (acknowledged writes are in the log of persistent NVRAM), or when the log
+ * belongs to another drive; -EROFS for a drive that is read-only; -ENOTBLK when @backing does not lie on NVMe drives, -EMEDIUMTYPE
+ * for a file on another file system than ext4 and XFS; -ENODATA when there is no log, -EILSEQ for a damaged one,
  * -EPROTONOSUPPORT for one of another version; -EBUSY when FORMAT would destroy data, when NVRAM,
  * drive, port or status socket are in use, when another region, a persistent one that this process may open, has
  * a log with records for the drive, and while the RDMA device is being bound or reset; -EHOSTUNREACH, -EOPNOTSUPP when the
  * drive, or the RDMA device, cannot reach the NVRAM directly; -EOPNOTSUPP also for volatile NVRAM, or an address that no RDMA
  * device serves; -ETIMEDOUT when no name server answers; -EACCES, -EPERM for NVRAM, a drive, an RDMA device or a port that
  * this user may not use; -ENOSPC for too little NVRAM; -EAGAIN without a thread to be had; -EIO, -ENOMEM; -EINVAL, -E2BIG for
- * wrong options.
+ * wrong options; others as donard_file_open() returns them for @backing.
  */
 int donard_cache_serve(struct donard_context *ctx, const char *nvram, const char *backing,
 		       const struct donard_cache_serve_options *options);
@@ -162,7 +163,7 @@ int donard_cache_serve(struct donard_context *ctx, const char *nvram, const char
  *
  * Returns as donard_cache_serve(); -EINVAL also for a part of a region, a handle that is NULL, and a
  * file of another context; -EOPNOTSUPP for memory that belongs to no region, and for a file that was
- * adopted; -EROFS for a file that was opened for reading; -EBUSY for a file with requests in queues;
+ * adopted; -EROFS also for a file that was opened for reading; -EBUSY for a file with requests in queues;
  * -EIO once after a reset of the NVRAM of which the program was not told.
  */
 int donard_cache_serve_from(struct donard_memory *nvram, struct donard_file *backing,

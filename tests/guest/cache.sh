@@ -382,6 +382,14 @@ refuses_another_version() {
 	forget_log
 }
 
+refuses_what_cannot_be_written() {
+	forget_log
+	blockdev --setro "$LAB_ALPHA"
+	at_end "blockdev --setrw $LAB_ALPHA"
+	refuses 1 read-only --format
+	BACKING=$WORK refuses 1 not-nvme --format
+}
+
 refuses_a_mounted_drive() {
 	fresh
 	exits 1 'is in use|mounted' donard-cli cache serve --nvram p2pmem0 --volatile-ok --backing "$LAB_ALPHA" \
@@ -503,6 +511,7 @@ t "damaged records given up" gives_up_damaged_records
 t "refused: a log with records" refuses_a_log_with_records
 t "refused: another drive" refuses_another_drive
 t "refused: another version" refuses_another_version
+t "refused: a drive that is read-only, and a folder" refuses_what_cannot_be_written
 t "refused: a drive in use" refuses_a_mounted_drive
 t "refused: a drive that is not flushed" refuses_unflushed_drive
 t "volatile memory" volatile

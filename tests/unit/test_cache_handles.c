@@ -101,6 +101,24 @@ static void wrong_handles(void **state)
 	donard_close(other);
 }
 
+static void refuses_backing(struct scene *scene, const char *backing, int rc, const char *code)
+{
+	assert_int_equal(donard_cache_serve(scene->fake->ctx, "p2pmem0", backing, &options), rc);
+	assert_string_equal(donard_error_code(scene->fake->ctx), code);
+}
+
+/* Each as the header of donard_cache_serve() has it. */
+static void wrong_backings(void **state)
+{
+	struct scene *scene = *state;
+	char none[160];
+
+	snprintf(none, sizeof(none), "%s/none", scene->fake->files);
+	refuses_backing(scene, scene->fake->files, -ENOTBLK, "not-nvme");
+	refuses_backing(scene, "/proc/version", -EMEDIUMTYPE, "file-system");
+	refuses_backing(scene, none, -ENODEV, "no-such-device");
+}
+
 /* Clients would refuse the offer. */
 static void timeout_that_no_client_takes(void **state)
 {
@@ -198,7 +216,7 @@ static void served_from_both(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(wrong_handles), CASE(given_back), CASE(timeout_that_no_client_takes), CASE(served_from_both),
+		CASE(wrong_handles), CASE(wrong_backings), CASE(given_back), CASE(timeout_that_no_client_takes), CASE(served_from_both),
 	};
 
 	return cmocka_run_group_tests_name("cache_handles", tests, NULL, NULL);
