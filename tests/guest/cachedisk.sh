@@ -609,6 +609,26 @@ disk_disconnected() {
 	cmp "$WORK/new" "$WORK/back"
 }
 
+# The only part of the log has a client, and the disk's connection waits for it.
+disk_told_to_end_while_it_connects() {
+	serve --no-cleaner --high 90 --clients 1
+	mkfifo "$WORK/pipe"
+	donard-cli cache put "$LAB_PEER_ADDR" - --block-size 64K <>"$WORK/pipe" >"$WORK/put" 2>"$WORK/put.err" &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
+	head -c 65536 /dev/zero >"$WORK/pipe"
+	within "$SECONDS_TO_NOTICE" server_has_written 65536
+	nbdkit -f -U "$WORK/nbd.sock" -P "$WORK/nbdkit.pid" donard-cache server="$LAB_PEER_ADDR" timeout=600 2>"$WORK/nbdkit.err" &
+	NBDKIT=$!
+	at_end "kill -KILL $NBDKIT 2>/dev/null; wait $NBDKIT"
+	within 20 test -e "$WORK/nbdkit.pid"
+	nbdinfo "nbd+unix:///?socket=$WORK/nbd.sock" >"$WORK/info" 2>&1 &
+	within "$SECONDS_TO_NOTICE" has_event refused
+	kill -TERM "$NBDKIT"
+	within 10 ended "$NBDKIT"
+	matches "what nbdkit says" 'the NBD connection has ended' "$(cat "$WORK/nbdkit.err")"
+}
+
 core t "put and get" there_and_back $((8 * MIB))
 t "put and get, many small requests" there_and_back $((2 * MIB)) --block-size 4K --queue-depth 64
 t "put and get, one at a time" there_and_back "$MIB" --block-size 64K --queue-depth 1
@@ -648,4 +668,5 @@ t "disk: trim" disk_trims
 t "disk: fio" disk_under_fio
 t "disk: four connections, and again" disk_by_four_connections
 t "disk: disconnected while a write waits" disk_disconnected
+t "disk: told to end while it connects" disk_told_to_end_while_it_connects
 t "disk: ext4 and sqlite, server killed in between" file_system_and_database
