@@ -231,6 +231,23 @@ races_are_told() {
 	grep -x ".*: data races that p2pmem has no part in: $2" "$dir/said"
 }
 
+# with_fake PROGRAM SHELL-LINE COMMAND... - with that line in place of the program; $FAKES is its folder.
+with_fake() {
+	mkdir -p "$FAKES"
+	printf '#!/bin/sh\n%s\n' "$2" >"$FAKES/$1"
+	chmod +x "$FAKES/$1"
+	PATH=$FAKES:$PATH "${@:3}"
+}
+
+# As in most containers.
+without_namespaces_nothing_is_fetched() {
+	local dir FAKES status=0
+	dir=$(mktemp -d "$LOGS/left.XXXXXX") FAKES=$dir/bin
+	DONARD_CACHE=$dir/cache with_fake unshare 'exit 1' in_rig guest_root >"$dir/said" 2>&1 || status=$?
+	printf 'expected 3, seen %d: %s\n' "$status" "$(<"$dir/said")"
+	((status == 3)) && grep -q 'refuses mount namespaces' "$dir/said" && [[ ! -e $dir/cache ]]
+}
+
 run_lab() {
 	progress "lab"
 	try "lab: KASAN, UBSAN and KCSAN see what handles a region" all_of_ours_is_instrumented
@@ -259,6 +276,7 @@ run_lab() {
 	# shellcheck disable=SC2016  # the emulator's shell's
 	try "lab: nor has one that does not heed that" emulator_ended_as 'no end after 1 s' 'trap "" TERM; while :; do sleep 1; done' 1
 	try "lab: what cannot be built has the lab's status" each_build_failure_is_the_labs
+	try "lab: without mount namespaces nothing is fetched" without_namespaces_nothing_is_fetched
 	try "lab: who waits for another run says so" a_wait_is_told
 	try "lab: a job ends what it runs" ends_what_it_runs
 	try "lab: a bridge that dies before its guests ends the run" bridge_ended_as \

@@ -114,6 +114,15 @@ have() {
 	command -v "$1" >/dev/null 2>&1
 }
 
+# require_namespaces - what in_root works in. Most containers have none, nor has an ordinary user on some hosts: better to hear of
+# it now than after all has been fetched.
+require_namespaces() {
+	local -a namespaces=(--mount --propagation unchanged)
+	((EUID == 0)) || namespaces+=(--map-root-user)
+	unshare "${namespaces[@]}" true 2>/dev/null || die "$EX_UNSUPPORTED" \
+		"this machine refuses mount namespaces, in which guests are built. A container has them with --privileged, an ordinary user where the kernel allows user namespaces"
+}
+
 # require_tools - what only tests/rig/setup can bring.
 require_tools() {
 	local tool

@@ -82,6 +82,7 @@ build_image() {
 # guest_root - the tree; guest_image - the file system that guests boot from. Built on first use.
 guest_root() {
 	local kernels key
+	require_namespaces
 	kernels=$(guest_kernels)
 	key=$(content_key "$kernels" "${ROOT_PACKAGES[*]}" "${USELESS_MODULES[*]}" "$RDMA_CORE_TESTS" \
 		"$(declare -f build_root unpack_kernels)")
