@@ -248,6 +248,15 @@ without_namespaces_nothing_is_fetched() {
 	((status == 3)) && grep -q 'refuses mount namespaces' "$dir/said" && [[ ! -e $dir/cache ]]
 }
 
+roots_are_unpacked_on_disk() {
+	local FAKES seen
+	FAKES=$(mktemp -d "$LOGS/left.XXXXXX")
+	# shellcheck disable=SC2016  # the program's
+	seen=$(TMPDIR=/nowhere with_fake mmdebstrap 'echo "$TMPDIR $*"' in_rig mmdebstrap --mode=auto)
+	echo "expected '/var/tmp --mode=auto', seen '$seen'"
+	[[ $seen == '/var/tmp --mode=auto' ]]
+}
+
 run_lab() {
 	progress "lab"
 	try "lab: KASAN, UBSAN and KCSAN see what handles a region" all_of_ours_is_instrumented
@@ -277,6 +286,7 @@ run_lab() {
 	try "lab: nor has one that does not heed that" emulator_ended_as 'no end after 1 s' 'trap "" TERM; while :; do sleep 1; done' 1
 	try "lab: what cannot be built has the lab's status" each_build_failure_is_the_labs
 	try "lab: without mount namespaces nothing is fetched" without_namespaces_nothing_is_fetched
+	try "lab: a root is unpacked in /var/tmp, wherever TMPDIR is" roots_are_unpacked_on_disk
 	try "lab: who waits for another run says so" a_wait_is_told
 	try "lab: a job ends what it runs" ends_what_it_runs
 	try "lab: a bridge that dies before its guests ends the run" bridge_ended_as \

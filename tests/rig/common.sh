@@ -110,8 +110,9 @@ remove_tree() {
 	[[ ! -e $1 ]] || rm -rf --one-file-system -- "$1"
 }
 
+# have PROGRAM
 have() {
-	command -v "$1" >/dev/null 2>&1
+	type -P "$1" >/dev/null
 }
 
 # require_namespaces - what in_root works in. Most containers have none, nor has an ordinary user on some hosts: better to hear of

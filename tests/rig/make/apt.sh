@@ -61,6 +61,12 @@ private_apt_update() {
 	private_apt "$1" apt-get update
 }
 
+# mmdebstrap ARGUMENT... - it unpacks the whole system below TMPDIR: /tmp may be small, or run no programs, and in a folder of the
+# user's own the users of the new system may do nothing.
+mmdebstrap() {
+	TMPDIR=/var/tmp command mmdebstrap "$@"
+}
+
 # fetch_debs DIR RELEASE MORE-COMPONENTS PACKAGE... - into DIR, the newest of that release, by package lists of their own.
 fetch_debs() {
 	local dir=$1 release=$2 more=$3 apt=$1.apt mirror
