@@ -257,6 +257,35 @@ roots_are_unpacked_on_disk() {
 	[[ $seen == '/var/tmp --mode=auto' ]]
 }
 
+# mirror_is EXPECTED RELEASE TARGETS - of a host of Debian 12 whose apt has these, a line each.
+mirror_is() {
+	local FAKES seen
+	FAKES=$(mktemp -d "$LOGS/left.XXXXXX")
+	seen=$(with_fake apt-get "cat <<'END'"$'\n'"$3"$'\nEND' in_rig eval "host_codename() { echo bookworm; }; mirror_of $2")
+	echo "$3: expected '$1', seen '$seen'"
+	[[ $seen == "$1" ]]
+}
+
+a_mirror_has_many_names() {
+	local other=$'stable main http://y/chrome/deb/\n'
+	mirror_is http://x/debian bookworm 'bookworm main http://x/debian/' &&
+		mirror_is http://x/debian bookworm "${other}stable contrib http://z/debian"$'\nstable main http://x/debian' &&
+		mirror_is http://x/deb bookworm $'sid main http://z/debian\nbookworm main http://x/deb' &&
+		mirror_is http://x/debian-security bookworm-security $'stable main http://x/debian\nstable-security main http://x/debian-security/' &&
+		mirror_is http://x/debian bookworm $'bookworm main http://y/apt\nbookworm main http://x/debian' &&
+		mirror_is '' bookworm "$other"
+}
+
+# Not of testing, which has none.
+only_debian_12_has_backports() {
+	local seen
+	# shellcheck disable=SC2016  # the lab's shell's
+	seen=$(in_rig eval 'mirror_of() { echo http://x; }
+		for name in bookworm forky; do host_codename() { echo "$name"; }; host_sources; done' | grep backports)
+	echo "$seen"
+	[[ $seen == *' http://x bookworm-backports main contrib' && $(wc -l <<<"$seen") == 1 ]]
+}
+
 run_lab() {
 	progress "lab"
 	try "lab: KASAN, UBSAN and KCSAN see what handles a region" all_of_ours_is_instrumented
@@ -287,6 +316,8 @@ run_lab() {
 	try "lab: what cannot be built has the lab's status" each_build_failure_is_the_labs
 	try "lab: without mount namespaces nothing is fetched" without_namespaces_nothing_is_fetched
 	try "lab: a root is unpacked in /var/tmp, wherever TMPDIR is" roots_are_unpacked_on_disk
+	try "lab: the archive is found by any name of the host's release" a_mirror_has_many_names
+	try "lab: backports are asked for on Debian 12 alone" only_debian_12_has_backports
 	try "lab: who waits for another run says so" a_wait_is_told
 	try "lab: a job ends what it runs" ends_what_it_runs
 	try "lab: a bridge that dies before its guests ends the run" bridge_ended_as \

@@ -9,12 +9,19 @@ host_codename() {
 }
 
 # mirror_of RELEASE - the archive that the host's own apt uses for it, so that proxies, local mirrors
-# and air-gapped setups keep working.
+# and air-gapped setups keep working. It may be named there by what the release is now ("stable"). Other archives name theirs in
+# both ways, and may stand first: what ends as Debian's do goes before the rest, and alone counts under another name.
 mirror_of() {
 	# Without "release info", since a fresh machine has never fetched any.
 	# shellcheck disable=SC2016  # the dollars are apt's
 	apt-get indextargets --no-release-info --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
-		awk -v release="$1" '$1 == release && $2 == "main" && !seen++ { sub("/$", "", $3); print $3 }'
+		awk -v release="$1" -v alias="^(stable|oldstable|testing|unstable|sid)${1#"$(host_codename)"}\$" '
+			$2 != "main" { next }
+			{ sub("/$", "", $3); as_debians = $3 ~ /\/debian(-security)?$/ }
+			$1 == release && as_debians && !proper { proper = $3 }
+			$1 == release && !named { named = $3 }
+			$1 ~ alias && as_debians && !aliased { aliased = $3 }
+			END { if (proper named aliased) print proper ? proper : named ? named : aliased }'
 }
 
 debian_mirror() {
@@ -33,13 +40,19 @@ sources() {
 	done
 }
 
+# host_backports - of the one release that needs them: testing has none.
+host_backports() {
+	[[ $(host_codename) != bookworm ]] || echo bookworm-backports
+}
+
 # host_sources - the host's release with its updates, plus backports.
 host_sources() {
-	local codename mirror security
+	local codename mirror security backports
 	codename=$(host_codename)
 	mirror=$(debian_mirror)
 	security=$(mirror_of "$codename-security")
-	sources "$mirror" "$codename" "$codename-updates" "$codename-backports"
+	backports=$(host_backports)
+	sources "$mirror" "$codename" "$codename-updates" ${backports:+"$backports"}
 	[[ -z $security ]] || sources "$security" "$codename-security"
 }
 
