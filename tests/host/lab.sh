@@ -286,6 +286,16 @@ only_debian_12_has_backports() {
 	[[ $seen == *' http://x bookworm-backports main contrib' && $(wc -l <<<"$seen") == 1 ]]
 }
 
+# Nobody listens at that port.
+an_archive_out_of_reach_is_told() {
+	local dir status=0
+	dir=$(mktemp -d "$LOGS/left.XXXXXX")
+	echo 'Acquire::http::Proxy "DIRECT"; Acquire::Retries "0";' >"$dir/conf"
+	APT_CONFIG=$dir/conf in_rig eval "sources http://127.0.0.1:9/debian bookworm | private_apt_update '$dir'" >"$dir/said" 2>&1 || status=$?
+	printf 'expected 3, seen %d: %s\n' "$status" "$(<"$dir/said")"
+	((status == 3)) && grep -q 'could not be fetched' "$dir/said"
+}
+
 run_lab() {
 	progress "lab"
 	try "lab: KASAN, UBSAN and KCSAN see what handles a region" all_of_ours_is_instrumented
@@ -318,6 +328,7 @@ run_lab() {
 	try "lab: a root is unpacked in /var/tmp, wherever TMPDIR is" roots_are_unpacked_on_disk
 	try "lab: the archive is found by any name of the host's release" a_mirror_has_many_names
 	try "lab: backports are asked for on Debian 12 alone" only_debian_12_has_backports
+	try "lab: an archive that is out of reach is told" an_archive_out_of_reach_is_told
 	try "lab: who waits for another run says so" a_wait_is_told
 	try "lab: a job ends what it runs" ends_what_it_runs
 	try "lab: a bridge that dies before its guests ends the run" bridge_ended_as \

@@ -67,11 +67,13 @@ private_apt() {
 		-o APT::Sandbox::User=root -o Dpkg::Use-Pty=0 "$@"
 }
 
-# private_apt_update DIR < SOURCES
+# private_apt_update DIR < SOURCES - all of them: by itself apt takes a host that it does not reach for no failure, and what reads
+# the lists would say that the archive lacks something.
 private_apt_update() {
 	mkdir -p "$1/lists/partial"
 	cat >"$1/sources.list"
-	private_apt "$1" apt-get update
+	private_apt "$1" apt-get update --error-on=any ||
+		die "$EX_UNSUPPORTED" "the package lists of the Debian archive could not be fetched"
 }
 
 # mmdebstrap ARGUMENT... - it unpacks the whole system below TMPDIR: /tmp may be small, or run no programs, and in a folder of the
