@@ -296,6 +296,14 @@ an_archive_out_of_reach_is_told() {
 	((status == 3)) && grep -q 'could not be fetched' "$dir/said"
 }
 
+# Of packages that someone holds, setup lacks none.
+held_packages_are_there() {
+	local FAKES
+	FAKES=$(mktemp -d "$LOGS/left.XXXXXX")
+	# shellcheck disable=SC2016  # the program's
+	DONARD_CACHE=$FAKES/cache with_fake dpkg-query "shift 3; printf 'hi %s 1:99\n' "'"$@"' tests/rig/setup && [[ ! -e $FAKES/cache ]]
+}
+
 run_lab() {
 	progress "lab"
 	try "lab: KASAN, UBSAN and KCSAN see what handles a region" all_of_ours_is_instrumented
@@ -329,6 +337,7 @@ run_lab() {
 	try "lab: the archive is found by any name of the host's release" a_mirror_has_many_names
 	try "lab: backports are asked for on Debian 12 alone" only_debian_12_has_backports
 	try "lab: an archive that is out of reach is told" an_archive_out_of_reach_is_told
+	try "lab: setup takes a package on hold for installed" held_packages_are_there
 	try "lab: who waits for another run says so" a_wait_is_told
 	try "lab: a job ends what it runs" ends_what_it_runs
 	try "lab: a bridge that dies before its guests ends the run" bridge_ended_as \
