@@ -304,6 +304,21 @@ held_packages_are_there() {
 	DONARD_CACHE=$FAKES/cache with_fake dpkg-query "shift 3; printf 'hi %s 1:99\n' "'"$@"' tests/rig/setup && [[ ! -e $FAKES/cache ]]
 }
 
+# The cache's path, as what changes its folder sees it; or a word about it.
+caches_are_named_whole() {
+	local name out status
+	# shellcheck disable=SC2016  # the lab's shell's
+	out=$(DONARD_CACHE=a/../cache in_rig eval 'echo "$CACHE_DIR"'; DONARD_CACHE='' XDG_CACHE_HOME='' HOME=/h in_rig eval 'echo "$CACHE_DIR"')
+	echo "expected $REPO/cache and /h/.cache/donard, seen: $out"
+	[[ $out == "$REPO/cache"$'\n/h/.cache/donard' ]] || return
+	for name in '/a disk/cache' /srv/a:b a,b; do
+		status=0
+		out=$(DONARD_CACHE=$name tests/rig/setup 2>&1) || status=$?
+		printf '%s: expected 3, seen %d: %s\n' "$name" "$status" "$out"
+		((status == 3)) && [[ $out == *"may have no blank, colon or comma: "*"$name"*DONARD_CACHE ]] || return
+	done
+}
+
 run_lab() {
 	progress "lab"
 	try "lab: KASAN, UBSAN and KCSAN see what handles a region" all_of_ours_is_instrumented
@@ -338,6 +353,7 @@ run_lab() {
 	try "lab: backports are asked for on Debian 12 alone" only_debian_12_has_backports
 	try "lab: an archive that is out of reach is told" an_archive_out_of_reach_is_told
 	try "lab: setup takes a package on hold for installed" held_packages_are_there
+	try "lab: the cache is the same from everywhere, or refused" caches_are_named_whole
 	try "lab: who waits for another run says so" a_wait_is_told
 	try "lab: a job ends what it runs" ends_what_it_runs
 	try "lab: a bridge that dies before its guests ends the run" bridge_ended_as \

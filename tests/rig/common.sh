@@ -13,6 +13,7 @@ unset CDPATH
 RIG_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # The cache lies outside the clone: a fresh clone must not have to build the guest root again.
 CACHE_DIR=${DONARD_CACHE:-${XDG_CACHE_HOME:-~/.cache}/donard}
+CACHE_DIR=$(realpath -ms -- "$CACHE_DIR")
 # shellcheck disable=SC2034  # read by the files that source this one
 REPO_DIR=$(cd "$RIG_DIR/../.." && pwd)
 
@@ -34,6 +35,10 @@ die() {
 	say "$*"
 	exit "$status"
 }
+
+# The dynamic linker would cut the name of a library there, QEMU that of a disk, and modprobe tells names between blanks.
+[[ $CACHE_DIR != *[[:space:]:,]* ]] ||
+	die "$EX_UNSUPPORTED" "the cache's path may have no blank, colon or comma: $CACHE_DIR. Name another folder in DONARD_CACHE"
 
 # content_key FILE|STRING... - a short name for the content of files and the text of other arguments.
 content_key() {
