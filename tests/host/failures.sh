@@ -11,8 +11,10 @@ KEPT=${DONARD_FAILED:-$REPO/build/failed}
 FAILED_ROWS=()
 
 failures_begin() {
-	rm -rf "$KEPT"
+	local remedy='If root has run the tests here: sudo rm -r build'
+	rm -rf "$KEPT" 2>/dev/null || unsupported "$KEPT cannot be removed. $remedy"
 	mkdir -p "$KEPT" || unsupported "no folder can be made at $KEPT"
+	[[ ! -e $BUILD || -w $BUILD ]] || unsupported "make cannot write to $BUILD. $remedy"
 	printf '%s\n' "$OPT_RING $SEED $OPT_SOAK" >"$KEPT/ring"
 	# Not lost if this run is broken off.
 	[[ -z $OPT_FAILED ]] || printf '%s\n' "${FAILED_ROWS[@]}" >"$KEPT/before"

@@ -198,6 +198,8 @@ note_green() {
 	if (($1 != 0)); then
 		rm -f "$file"
 	elif [[ -n $2 && $2 == "$(clean_tree)" ]]; then
+		# Of another user's run it could not be written.
+		rm -f "$file"
 		echo "$2" >"$file"
 	fi
 }

@@ -750,6 +750,7 @@ run_verdict() {
 	try "verdict: nor does a run without a folder for its files begin" cannot_run "^check: no folder can be made in '/nonexistent'" \
 		verdict/'what it may cause' TMPDIR=/nonexistent
 	try "verdict: nor one of a checkout that git does not read" git_must_read_the_checkout
+	run_begun
 	try "verdict: a suite that no row names is caught" an_unnamed_suite_is_caught
 	try "verdict: a folder calls for its suites" calls_for 'unit rdma seeds traffic cache cachedisk' lib/rdma/session.c
 	try "verdict: the longest row counts" calls_for 'gpu gpupin cuda' kernel/window.c

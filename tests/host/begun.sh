@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# How a run of tests/check begins, and where it refuses to. A part of the suite verdict. Sourced by tests/check, never run.
+
+# refused_for REGEX COMMAND... - that ends with status 3, and a word about why. In a shell of its own.
+refused_for() {
+	local status=0
+	("${@:2}") >"$LOGS/refused" 2>&1 || status=$?
+	printf 'expected 3 and "%s", seen %d: %s\n' "$1" "$status" "$(<"$LOGS/refused")"
+	((status == 3)) && grep -qE -- "$1" "$LOGS/refused"
+}
+
+# As what root's run has left is for an ordinary user.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the function that is tried
+what_root_left_is_told() (
+	KEPT=$LOGS/kept BUILD=$LOGS/nowhere
+	rm() { echo "rm: Permission denied" >&2; return 1; }
+	refused_for 'kept cannot be removed\. .*sudo rm -r build' failures_begin
+)
+
+run_begun() {
+	try "verdict: what root's run has left is told" what_root_left_is_told
+}
