@@ -18,6 +18,17 @@ what_root_left_is_told() (
 	refused_for 'kept cannot be removed\. .*sudo rm -r build' failures_begin
 )
 
+# As where the folder for a run's files is mounted noexec.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
+a_folder_without_programs_is_told() (
+	TMPDIR=$LOGS/noexec
+	mkdir "$TMPDIR"
+	chmod() { :; }
+	results_clean_up() { rm -rf "$LOGS"; }
+	refused_for "no program can be run in '.*/noexec' .*TMPDIR" results_begin && rmdir "$TMPDIR"
+)
+
 run_begun() {
+	try "verdict: a folder in which no program can be run is told" a_folder_without_programs_is_told
 	try "verdict: what root's run has left is told" what_root_left_is_told
 }

@@ -15,10 +15,14 @@ results_begin() {
 	[[ $place != *[[:space:]]* ]] || place=/tmp
 	# As root, without it: the run would work in "/".
 	LOGS=$(mktemp -d "$place/donard-check.XXXXXX") || unsupported "no folder can be made in '$place' (TMPDIR)"
-	failures_begin
 	trap results_clean_up EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM HUP
+	# Tests put programs there.
+	printf '#!/bin/sh\n' >"$LOGS/program"
+	chmod +x "$LOGS/program"
+	"$LOGS/program" 2>/dev/null || unsupported "no program can be run in '$place' (noexec?). Name another folder in TMPDIR"
+	failures_begin
 }
 
 # Guests may still run when the whole is broken off: they clean up after themselves when told to end.
