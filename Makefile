@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # donard: kernel module, library, command.  'make help' lists the targets.
 # One place has the version.
-VERSION   := $(shell sed -n "s/^\#define DONARD_VERSION_[MP][^\t]*\t*//p" include/donard/version.h | paste -sd.)
+VERSION   := $(shell sed -n "s/^\#define DONARD_VERSION_[MP][^[:space:]]*[[:space:]]*//p" include/donard/version.h | paste -sd.)
 # With DEBUG=1 the library finds handles that were freed: docs/library.md, Debugging.
 DEBUG     :=
 BUILD     ?= build$(if $(DEBUG),/debug)
@@ -10,6 +10,9 @@ DESTDIR   ?=
 CC        ?= gcc
 CFLAGS    ?= -O2 -g
 PKG_CONFIG ?= pkg-config
+
+# Recipes use sed as GNU has it.
+unexport POSIXLY_CORRECT
 
 all: userspace module
 

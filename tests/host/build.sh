@@ -411,7 +411,8 @@ one_version() {
 
 version_is_that_of_any_locale() {
 	make -s dkms-source "DESTDIR=$LOGS/english" && in_turkish make -s dkms-source "DESTDIR=$LOGS/turkish" &&
-		diff -r "$LOGS/english" "$LOGS/turkish"
+		diff -r "$LOGS/english" "$LOGS/turkish" &&
+		POSIXLY_CORRECT=1 make -s dkms-source "DESTDIR=$LOGS/posix" && diff -r "$LOGS/english" "$LOGS/posix"
 }
 
 # fake_dkms DIR - in DIR/bin: it has the module for Linux 6.99-other and 6.1-before, and fails for the first. What it is asked
@@ -513,7 +514,7 @@ run_build() {
 	try "build: nothing that was built is run" runs_nothing_that_it_built
 	try "build: the group comes before the udev rule" group_comes_before_rule
 	try "build: one version" one_version
-	try "build: the same in another locale" version_is_that_of_any_locale
+	try "build: the same in another locale, and by POSIX" version_is_that_of_any_locale
 	try "build: DKMS gets no source that does not compile" dkms_source_waits_for_module
 	try "build: DKMS keeps what it has, for a kernel that is not installed" dkms_keeps_what_it_has
 	try "build: DKMS fails for one kernel and not for the others" dkms_failure_leaves_the_others

@@ -88,6 +88,7 @@ run_started() {
 	try "started: with a space in TMPDIR" pass_started below_a_space
 	try "started: without TERM" pass_started env -u TERM
 	try "started: in another locale" pass_started in_turkish
+	try "started: by POSIX" pass_started env POSIXLY_CORRECT=1
 	try "started: in 20 columns" pass_started in_20_columns
 	try "started: in a hook of git's" pass_started in_a_hook
 	try "started: by make in another folder" pass_started env MAKEFLAGS=w MAKELEVEL=1

@@ -10,6 +10,8 @@ shopt -s inherit_errexit
 
 # Else cd may go elsewhere, and prints where.
 unset CDPATH
+# What the lab calls is GNU's, and options may stand behind operands.
+unset POSIXLY_CORRECT
 RIG_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # The cache lies outside the clone: a fresh clone must not have to build the guest root again.
 CACHE_DIR=${DONARD_CACHE:-${XDG_CACHE_HOME:-~/.cache}/donard}
