@@ -88,6 +88,16 @@ pipes_are_read() {
 	! grep -nE '(^|[^|])\| *(grep +-[a-zA-Z]*[qm]|head( |$))' "${files[@]}"
 }
 
+# What a user exports may take it elsewhere. Guests have no such user.
+cd_heeds_no_path() {
+	local -a files
+	mapfile -t files < <(shell_scripts | grep -v '^tests/guest/')
+	# shellcheck disable=SC2016  # of the scripts
+	mapfile -t files < <(grep -l '^cd "$(dirname' "${files[@]}")
+	printf 'looked at: %s\n' "${files[*]}"
+	((${#files[@]} > 3)) && ! grep -L '^unset CDPATH' "${files[@]}" | grep .
+}
+
 # What tests/check --since knows: a row for each file, files for each row, and no suite that there is not.
 each_file_calls_for_suites() {
 	local bad=0 path suites suite file row known
@@ -200,6 +210,7 @@ run_style() {
 	try "style: kernel versions only in kernel/compat" versions_in_compat
 	try "style: shellcheck" shell_is_clean
 	try "style: pipes are read to the end" pipes_are_read
+	try "style: a script that goes to its folder heeds no CDPATH" cd_heeds_no_path
 	try "style: each file calls for suites" each_file_calls_for_suites
 	try "style: each suite has a row" each_suite_has_a_row
 	try "style: documents name tests that there are" each_named_test_exists
