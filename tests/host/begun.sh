@@ -28,7 +28,22 @@ a_folder_without_programs_is_told() (
 	refused_for "no program can be run in '.*/noexec' .*TMPDIR" results_begin && rmdir "$TMPDIR"
 )
 
+# A container of 6 GiB, of which 3 are in use, 1 of that for files; and one without a limit.
+a_containers_memory_counts() {
+	local group=$LOGS/group seen
+	mkdir -p "$group"
+	echo $((6 << 20)) >"$group/memory.max"
+	echo $((3 << 20)) >"$group/memory.current"
+	printf 'anon %d\nactive_file %d\ninactive_file %d\n' $((2 << 20)) $((1 << 19)) $((1 << 19)) >"$group/memory.stat"
+	seen=$(memory_left "$group")
+	echo "expected 4096 KiB, seen $seen"
+	((seen == 4096)) || return
+	echo max >"$group/memory.max"
+	(($(memory_left "$group") > 0))
+}
+
 run_begun() {
+	try "verdict: guests have the memory that a container has" a_containers_memory_counts
 	try "verdict: a folder in which no program can be run is told" a_folder_without_programs_is_told
 	try "verdict: what root's run has left is told" what_root_left_is_told
 }

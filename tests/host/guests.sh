@@ -62,11 +62,24 @@ processors_of() {
 	esac
 }
 
+# memory_left CGROUP - in KiB: what the host can give, and not more than a container's own limit leaves, which is read where
+# its control group is. What is there of files is given back when it is needed.
+memory_left() {
+	local group=$1 left limit used files
+	left=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo)
+	if { limit=$(<"$group/memory.max") && used=$(<"$group/memory.current"); } 2>/dev/null && [[ $limit != max ]]; then
+		files=$(awk '$1 == "active_file" || $1 == "inactive_file" { sum += $2 } END { printf "%d", sum }' "$group/memory.stat")
+		limit=$(((limit - used + files) >> 10))
+		((limit >= left)) || left=$limit
+	fi
+	echo "$left"
+}
+
 # fits FABRIC - beside what runs. A pair of guests takes some 5 GB with its host files.
 fits() {
 	local pid wanted most
 	wanted=$(processors_of "$1")
-	most=$(($(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo) >> 20))
+	most=$(($(memory_left /sys/fs/cgroup) >> 20))
 	most=$((most / 5 + ${#RUNNING[@]}))
 	for pid in "${!RUNNING[@]}"; do
 		wanted=$((wanted + ${PROCESSORS[$pid]-1}))

@@ -368,7 +368,7 @@ fit() (
 	RUNNING=() PROCESSORS=() here=$1
 	[[ -z $2 ]] || RUNNING=([1]=/nowhere) PROCESSORS=([1]=$2)
 	nproc() { echo "$here"; }
-	awk() { echo $((64 << 20)); }
+	memory_left() { echo $((64 << 20)); }
 	for fabric in "${@:3}"; do
 		! fits "$fabric" || echo "$fabric"
 	done | xargs
