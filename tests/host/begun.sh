@@ -42,8 +42,19 @@ a_containers_memory_counts() {
 	(($(memory_left "$group") > 0))
 }
 
+# Until the first has ended.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the function that is tried
+a_second_run_is_told() (
+	unset DONARD_FAILED
+	KEPT=$LOGS/tree/failed
+	only_run && refused_for 'another tests/check runs .*tree/\.lock-check' only_run && DONARD_FAILED=$LOGS only_run || return
+	exec 7>&-
+	only_run
+)
+
 run_begun() {
 	try "verdict: guests have the memory that a container has" a_containers_memory_counts
 	try "verdict: a folder in which no program can be run is told" a_folder_without_programs_is_told
+	try "verdict: two runs in one work tree are told" a_second_run_is_told
 	try "verdict: what root's run has left is told" what_root_left_is_told
 }

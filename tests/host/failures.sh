@@ -10,6 +10,18 @@ KEPT=${DONARD_FAILED:-$REPO/build/failed}
 # The rows of the run before, where --failed asks for them.
 FAILED_ROWS=()
 
+# only_run - two would clear each other's results, and build in one folder at once. Runs within a run have other places. The lock is
+# descriptor 7, which what goes on in the background does not have: that may outlive a run.
+only_run() {
+	local lock=${KEPT%/*}/.lock-check status=0
+	[[ -z ${DONARD_FAILED-} ]] || return 0
+	# Where that cannot be made, failures_begin says why.
+	{ mkdir -p "${lock%/*}" && exec 7>"$lock"; } 2>/dev/null || return 0
+	# Any other status: the file system has no locks.
+	flock -n 7 || status=$?
+	((status != 1)) || unsupported "another tests/check runs in this work tree: wait for its end, or use another work tree ('fuser $lock' finds it)"
+}
+
 failures_begin() {
 	local remedy='If root has run the tests here: sudo rm -r build'
 	rm -rf "$KEPT" 2>/dev/null || unsupported "$KEPT cannot be removed. $remedy"

@@ -123,11 +123,11 @@ start_host() {
 	dir=$(mktemp -d "$LOGS/host.XXXXXX")
 	# A group of its own, so that all of it can be ended.
 	set -m
-	run_host "$dir" "$@" >"$dir/out" </dev/null &
+	run_host "$dir" "$@" >"$dir/out" </dev/null 7>&- &
 	set +m
 	HOST=$!
 	RUNNING[$HOST]=$dir
-	watch_host "$HOST" "$dir/out" >/dev/null 2>&1 &
+	watch_host "$HOST" "$dir/out" >/dev/null 2>&1 7>&- &
 }
 
 # watch_host PID OUT - ends the suites of the host if none of their tests comes to its end.
@@ -214,7 +214,7 @@ start_guest() {
 	progress "guest: kernel $where: ${*:4}"
 	note_time "$dir/took" tests/rig/lab run "${machine[@]}" --share "$REPO/tests/guest" \
 		--timeout "$(guest_seconds "$1")" --logs "$(<"$dir/logs")" \
-		-- bash /mnt/share/run.sh --ring "$OPT_RING" --seed "$SEED" --soak "$OPT_SOAK" "${@:4}" 2>"$dir/err" >"$dir/out" &
+		-- bash /mnt/share/run.sh --ring "$OPT_RING" --seed "$SEED" --soak "$OPT_SOAK" "${@:4}" 2>"$dir/err" >"$dir/out" 7>&- &
 	RUNNING[$!]=$dir PROCESSORS[$!]=$(processors_of "$3")
 }
 

@@ -22,6 +22,7 @@ results_begin() {
 	printf '#!/bin/sh\n' >"$LOGS/program"
 	chmod +x "$LOGS/program"
 	"$LOGS/program" 2>/dev/null || unsupported "no program can be run in '$place' (noexec?). Name another folder in TMPDIR"
+	only_run
 	failures_begin
 }
 
