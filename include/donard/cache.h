@@ -82,7 +82,7 @@ typedef void (*donard_cache_event_fn)(void *user, const struct donard_cache_even
  * @size: sizeof(struct donard_cache_serve_options)
  * @listen: address to listen at; NULL: loopback only
  * @status_path: path of the socket that donard_cache_status() connects to, not below /dev; WORD without a slash:
- *	/run/donard/cache-WORD; NULL: /run/donard/cache-NVRAM
+ *	/run/donard/cache-WORD; NULL: /run/donard/cache-NVRAM.  The folder is made if it is missing, which takes root
  * @discard: only with FORMAT: the identity of the log that may be thrown away, with the records in it
  * @flags: DONARD_CACHE_*
  * @clients: only with FORMAT: how many clients can connect at once; each gets a part of the
@@ -145,8 +145,8 @@ struct donard_cache_serve_options {
  * a log with records for the drive, and while the RDMA device is being bound or reset; -EHOSTUNREACH, -EOPNOTSUPP when the
  * drive, or the RDMA device, cannot reach the NVRAM directly; -EOPNOTSUPP also for volatile NVRAM, or an address that no RDMA
  * device serves; -ETIMEDOUT when no name server answers; -EACCES, -EPERM for NVRAM, a drive, an RDMA device or a port that
- * this user may not use; -ENOSPC for too little NVRAM; -EAGAIN without a thread to be had; -EIO, -ENOMEM; -EINVAL, -E2BIG for
- * wrong options; others as donard_file_open() returns them for @backing.
+ * this user may not use, or a status socket that it may not make; -ENOSPC for too little NVRAM; -EAGAIN without a thread to
+ * be had; -EIO, -ENOMEM; -EINVAL, -E2BIG for wrong options; others as donard_file_open() returns them for @backing.
  */
 int donard_cache_serve(struct donard_context *ctx, const char *nvram, const char *backing,
 		       const struct donard_cache_serve_options *options);

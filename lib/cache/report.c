@@ -72,14 +72,23 @@ static int clear_way(struct dnd_cache_server *server, const struct sockaddr_un *
 	return rc ? cannot_listen(server, address, rc) : 0;
 }
 
+/* All users may ask for the status, whatever the umask is.  Returns 0, or the errno if there is no folder. */
+static int make_folder(void)
+{
+	if (mkdir(DND_REPORT_FOLDER, 0755))
+		return errno == EEXIST ? 0 : errno;
+	chmod(DND_REPORT_FOLDER, 0755);
+	return 0;
+}
+
 /* The default name is that of the NVRAM, which this server owns, so no other server can want it. */
 int dnd_cache_report_open(struct dnd_cache_server *server)
 {
 	const char *name = server->options.status_path ? server->options.status_path :
 			   dnd_memory_name(server->nvram.memory);
 	struct sockaddr_un address;
+	int no_folder = 0, rc;
 	struct stat made;
-	int rc;
 
 	if (server->options.status_path && dnd_new_below_dev("/dev", name))
 		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, DND_AT("options.status_path"),
@@ -89,15 +98,14 @@ int dnd_cache_report_open(struct dnd_cache_server *server)
 		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION,
 				       DND_AT(server->options.status_path ? "options.status_path" : NULL),
 				       "%s: too long for the path of a socket.", name);
-	/* All users may ask for the status, whatever the umask is. */
-	if (!strchr(name, '/') && !mkdir(DND_REPORT_FOLDER, 0755))
-		chmod(DND_REPORT_FOLDER, 0755);
+	if (!strchr(name, '/'))
+		no_folder = make_folder();
 	rc = clear_way(server, &address);
 	if (rc)
 		return rc;
 	server->status_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (server->status_fd < 0 || bind(server->status_fd, (struct sockaddr *)&address, sizeof(address)))
-		return cannot_listen(server, &address, errno);
+		return cannot_listen(server, &address, errno == ENOENT && no_folder ? no_folder : errno);
 	if (!lstat(address.sun_path, &made)) {
 		memcpy(server->status_path, address.sun_path, sizeof(server->status_path));
 		server->status_device = made.st_dev;

@@ -212,6 +212,48 @@ static void names_beside_it(void **state)
 	}
 }
 
+static bool played_no_folder;	/* of a user who may make nothing in /run */
+
+int __real_mkdir(const char *path, mode_t mode);
+int __wrap_mkdir(const char *path, mode_t mode);
+int __wrap_mkdir(const char *path, mode_t mode)
+{
+	if (!played_no_folder)
+		return __real_mkdir(path, mode);
+	assert_string_equal(path, DND_REPORT_FOLDER);
+	errno = EACCES;
+	return -1;
+}
+
+int __real_bind(int fd, const struct sockaddr *address, socklen_t bytes);
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t bytes);
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t bytes)
+{
+	if (!played_no_folder)
+		return __real_bind(fd, address, bytes);
+	errno = ENOENT;
+	return -1;
+}
+
+/* The default path: what keeps the folder from being made is the cause, and not that it is missing then. */
+static void folder_that_cannot_be_made(void **state)
+{
+	struct scene *scene = *state;
+	int rc;
+
+	scene->server->options.status_path = NULL;
+	assert_int_equal(donard_memory_dram(scene->fake->ctx, 4096, &scene->server->nvram.memory), 0);
+	played_no_folder = true;
+	rc = dnd_cache_report_open(scene->server);
+	played_no_folder = false;
+	dnd_cache_report_close(scene->server);
+	donard_memory_free(scene->server->nvram.memory);
+	assert_int_equal(rc, -EACCES);
+	assert_says(donard_error(scene->fake->ctx), "the status socket cannot be made");
+	assert_says(donard_error(scene->fake->ctx), "Permission denied");
+	assert_string_equal(donard_error_code(scene->fake->ctx), "permission");
+}
+
 /* ---- a start, with plain memory as NVRAM, and a drive that is always read ---- */
 
 #define BLOCK		4096U
@@ -476,7 +518,7 @@ static void log_of_another_drive(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { CASE(own_socket), CASE(ends_before_it_answers), CASE(another_answers), CASE(names_beside_it),
-					     CASE(names_of_region), CASE(dead_socket), CASE(name_of_another),
+					     CASE(names_of_region), CASE(dead_socket), CASE(name_of_another), CASE(folder_that_cannot_be_made),
 					     CASE(start_formats), CASE(format_that_is_refused_or_killed),
 					     CASE(no_format_without_socket), CASE(no_format_without_a_registration),
 					     CASE(log_that_cannot_be_looked_at_is_not_called_damaged),
