@@ -6,7 +6,9 @@ BINDIR  := $(PREFIX)/bin
 MANDIR  := $(PREFIX)/share/man
 COMPDIR := $(PREFIX)/share/bash-completion/completions
 STATDIR := $(PREFIX)/share/donard/donardstat
-EXAMPLEDIR := $(PREFIX)/share/doc/donard/examples
+# Messages and man pages name docs/X.md: below this folder, as in a checkout.
+DOCDIR  := $(PREFIX)/share/doc/donard
+EXAMPLEDIR := $(DOCDIR)/examples
 # Where nobody finds it who does not ask for it: docs/cufile.md.
 CUFILEDIR = $(LIBDIR)/donard/cufile
 # systemd and udev look below /usr/local, too.
@@ -20,6 +22,7 @@ $(foreach place,$(PLACES),$(if $(word 2,$($(place))),$(error $(place) may have n
 SERVICE_FILES := $(addprefix $(BUILD)/,donard-regions.service donard-regions@.service 61-donard.rules)
 MAN1_FILES := $(sort $(wildcard docs/*.1))
 MAN5_FILES := docs/donard-regions.conf.5
+DOC_FILES := $(sort $(wildcard docs/*.md))
 
 # $(call put,MODE,FOLDER,FILES)
 put = install -d "$(DESTDIR)$(2)" && install -m $(1) $(3) "$(DESTDIR)$(2)/"
@@ -49,6 +52,8 @@ install: $(BUILD)/man3.ok userspace $(SERVICE_FILES)
 	$(call put,644,$(MANDIR)/man1,$(MAN1_FILES))
 	$(call put,644,$(MANDIR)/man3,$(BUILD)/man3/*.3)
 	$(call put,644,$(MANDIR)/man5,$(MAN5_FILES))
+	$(call put,644,$(DOCDIR),README.md)
+	$(call put,644,$(DOCDIR)/docs,$(DOC_FILES))
 	$(call put,644,$(EXAMPLEDIR),docs/examples/*)
 	install -d "$(DESTDIR)$(COMPDIR)"
 	install -m 644 cli/completion.bash "$(DESTDIR)$(COMPDIR)/donard-cli"
@@ -73,11 +78,12 @@ INSTALLED = $(addprefix $(BINDIR)/,donard-cli donard-bench donard-stat) \
 	$(addprefix $(MANDIR)/man1/,$(notdir $(MAN1_FILES))) \
 	$(addprefix $(MANDIR)/man3/,$(notdir $(wildcard $(BUILD)/man3/*.3))) \
 	$(addprefix $(MANDIR)/man5/,$(notdir $(MAN5_FILES))) \
+	$(DOCDIR)/README.md $(addprefix $(DOCDIR)/,$(DOC_FILES)) \
 	$(addprefix $(EXAMPLEDIR)/,$(notdir $(wildcard docs/examples/*))) \
 	$(addprefix $(COMPDIR)/,donard-cli donard-bench) \
 	$(addprefix $(UNITDIR)/,$(notdir $(filter %.service,$(SERVICE_FILES)))) \
 	$(addprefix $(RULESDIR)/,$(notdir $(filter %.rules,$(SERVICE_FILES))))
-OWN_FOLDERS = $(EXAMPLEDIR) $(PREFIX)/share/doc/donard $(STATDIR)/words $(STATDIR) $(PREFIX)/share/donard $(PREFIX)/include/donard \
+OWN_FOLDERS = $(EXAMPLEDIR) $(DOCDIR)/docs $(DOCDIR) $(STATDIR)/words $(STATDIR) $(PREFIX)/share/donard $(PREFIX)/include/donard \
 	$(CUFILEDIR) $(LIBDIR)/donard
 
 # An enabled service would leave a link to nothing.

@@ -115,6 +115,17 @@ debian_divides_what_is_installed() {
 	END
 }
 
+# Each document that a program, a library or a man page names is there, below the folder that donard-cli(1) names.
+documents_that_are_named_are_installed() {
+	local dir=$LOGS/documents named
+	rm -rf "$dir"
+	installs "$dir" PREFIX=/usr >/dev/null || return
+	named=$(cd "$dir/usr" && grep -rhoaE 'docs/[a-z-]+\.md' bin lib share/man | sort -u)
+	printf 'named: %s\n' "$named"
+	(($(wc -l <<<"$named") > 5)) && grep -q '/usr/share/doc/donard' "$dir/usr/share/man/man1/donard-cli.1" &&
+		(cd "$dir/usr/share/doc/donard" && xargs ls README.md <<<"$named")
+}
+
 debian_has_the_version() {
 	local version
 	version=$("$BUILD/donard-cli" version | sed -nE '1s/^[^0-9]*([0-9.]+).*/\1/p')
@@ -213,6 +224,7 @@ run_install() {
 	try "install: places where nobody looks are told" places_that_nobody_reads_are_told
 	try "install: a Python that does not look there is told" python_that_does_not_look_is_told
 	try "install: the units see what they run" units_see_what_they_run
+	try "install: documents that are named are there" documents_that_are_named_are_installed
 	try "install: modules go where depmod and dkms look" modules_go_where_they_are_sought
 	try "install: each recipe has a test" tests/host/recipes.py check
 	try "install: a recipe without a test is noticed" recipe_without_test_is_noticed
