@@ -215,7 +215,8 @@ static struct nbdkit_plugin plugin = {
 	.config_help = "server=ADDRESS     (required) The address at which 'donard-cli cache serve' listens.\n"
 		       "port=N             Its port; default 7078.\n"
 		       "depth=N            Requests in flight on each connection, 1 to 1024; default 64.\n"
-		       "timeout=SECONDS    How long the server may be silent, 1 to 3600; default 10.",
+		       "timeout=SECONDS    How long the server may be silent, and a new connection wait for a free part\n"
+		       "                   of its log, 1 to 3600; default 10.",
 	.magic_config_key = "server",
 	.open = open_cache,
 	.close = close_cache,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A write cache and an epoll loop: 16 MiB in blocks of 64 KiB, each durable in the server's NVRAM when it
- * completes, unless that NVRAM is volatile, and read back.
+ * completes, unless that NVRAM is volatile, and read back.  It overwrites the first 16 MiB of the drive behind the cache.
  *
  *	cc -o cache cache.c $(pkg-config --cflags --libs libdonard)
  *	cache 192.0.2.1

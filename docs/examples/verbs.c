@@ -49,12 +49,15 @@ int main(int argc, char **argv)
 	struct donard_file *drive;
 	struct ibv_pd *pd = first_pd();
 
-	if (argc != 3 || !pd || donard_open(&ctx, NULL))
+	if (argc != 3 || donard_open(&ctx, NULL))
 		return 2;
+	if (!pd) {
+		fputs("no RDMA device that can be opened\n", stderr);
+		return 1;
+	}
 	if (donard_memory_alloc(ctx, argv[2], LENGTH, &memory) || donard_queue_open(ctx, NULL, &queue) ||
 	    donard_file_open(ctx, argv[1], 0, &drive) ||
-	    donard_queue_read(queue, drive, 0, memory, 0, LENGTH, NULL) ||
-	    await(queue, &done) < 0)
+	    donard_queue_read(queue, drive, 0, memory, 0, LENGTH, NULL) || await(queue, &done) < 0)
 		return fail(ctx);
 	if (done.result != LENGTH) {
 		fprintf(stderr, "%s\n", done.result < 0 ? done.error : "the file ends too early");

@@ -207,7 +207,7 @@ recipes_say() {
 
 # shellcheck disable=SC2016  # the quotes are Markdown's
 recipe_without_test_is_noticed() {
-	recipes_say 's/^    donard-cli rdma write/& --more/' 'README.md: Over RDMA: 1: no test runs: donard-cli rdma write --more' &&
+	recipes_say 's/^    sudo donard-cli rdma write/& --more/' 'README.md: Over RDMA: 1: no test runs: sudo donard-cli rdma write --more' &&
 		recipes_say 's/^## Over RDMA/    sudo make more\n\n&/' 'README.md: On real hardware: 4: no test runs: sudo make more' &&
 		recipes_say 's/^When something/Type `sudo make more`. &/' 'README.md: no test runs: sudo make more' &&
 		recipes_say '/^run .*removed/d' 'docs/install.md: Removing it: 2: no test runs: sudo make uninstall-dkms' &&
