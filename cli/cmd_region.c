@@ -196,7 +196,8 @@ static const struct cli_option add_options[] = {
 	{ "length", "SIZE", "default: to the end of the BAR" },
 	{ "page-type", "TYPE", "generic, p2pdma or pmem; the default is generic if every drive and NIC has a route, "
 	  "but p2pdma if the driver made such pages" },
-	{ "memtype", "TYPE", "uc, wc or wb; the default depends on the kind" },
+	{ "memtype", "TYPE", "uc, wc or wb; the default is wc, but uc for pages of type p2pdma and a BAR that is not "
+	  "prefetchable" },
 	{ "folio", "SIZE", "memory is taken in pieces of 4K, 2M or 1G; default 4K" },
 	{ "json", NULL, "print JSON" },
 	{ 0 },

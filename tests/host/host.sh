@@ -70,6 +70,15 @@ examples_are_short() {
 	! wc -l docs/examples/* | awk '$1 >= 80 && $2 != "total" { print $2 ": " $1 " lines, more than 79" }' | grep .
 }
 
+# Whoever does not know of a page finds it by README.
+readme_names_each_page() {
+	local bad=0 page
+	for page in docs/*.md docs/*.[15]; do
+		[[ $page == docs/donard-cli-* ]] || grep -qF "]($page" README.md || { echo "README.md does not name $page"; bad=1; }
+	done
+	return "$bad"
+}
+
 # Differences between kernels live in kernel/compat and nowhere else.
 versions_in_compat() {
 	! grep -rnE 'LINUX_VERSION_CODE|KERNEL_VERSION' kernel --include='*.[ch]' | grep -v '^kernel/compat/'
@@ -207,6 +216,7 @@ run_style() {
 	try "style: licence lines" has_spdx
 	try "style: no file over $MAX_LINES lines" is_short
 	try "style: an example has fewer than 80 lines" examples_are_short
+	try "style: README names each page" readme_names_each_page
 	try "style: kernel versions only in kernel/compat" versions_in_compat
 	try "style: shellcheck" shell_is_clean
 	try "style: pipes are read to the end" pipes_are_read
