@@ -175,7 +175,7 @@ int donard_memory_from_dmabuf(struct donard_context *ctx, int fd, uint64_t offse
  * cuFlushGPUDirectRDMAWrites() in between.
  *
  * CUDA cuts small allocations from chunks of 2 MiB.  Two allocations that share a page of
- * 64 KiB cannot be two memories: make one memory of both, or allocate 64 KiB more for each.
+ * 64 KiB cannot be two memories: allocate both at once, or 64 KiB more for each.
  * Memory from the pools of cuMemAllocAsync() or from cuMemCreate() works if it was allocated
  * for GPUDirect RDMA (else -EINVAL) and the driver sets SYNC_MEMOPS for it (else -EOPNOTSUPP).
  * The drivers that were tried set it for no memory of cuMemCreate() (docs/gpu.md).

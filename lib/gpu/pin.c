@@ -41,7 +41,7 @@ static const char *more_of(const struct p2pmem_pin_gpu *pin)
 
 	return !memmem(pin->reason, sizeof(pin->reason), cause, sizeof(cause) - 1) ? "" :
 	       " Small allocations of CUDA's lie side by side in pages of 64 KiB, and a page has one memory: "
-	       "make one memory of both, or allocate 64 KiB more for each.";
+	       "allocate both at once and make one memory of them, or allocate 64 KiB more for each.";
 }
 
 static int pin_failed(struct donard_memory *memory, const struct dnd_gpu_range *range, int error_number,

@@ -146,7 +146,7 @@ def sound(drive):
     plain = os.open(drive, os.O_RDONLY)
     equal("the GPU sees what the drive wrote", True,
           seen_by_gpu(cuda, start, 8 * PAGE) == os.pread(plain, 8 * PAGE, 1 << 20))
-    refused(start, size, -16, "busy", "make one memory of both")
+    refused(start, size, -16, "busy", "make one memory of them")
     donard.donard_memory_free(memory)
     again = from_cuda(start, size)
     donard.donard_memory_free(again)
@@ -225,7 +225,7 @@ def chunks():
     first, second = alloc(cuda, 4096), alloc(cuda, 4096)
     equal("pages of two small allocations", first // PAGE, second // PAGE)
     memory = from_cuda(first, 4096)
-    refused(second, 4096, -16, "busy", "make one memory of both")
+    refused(second, 4096, -16, "busy", "make one memory of them")
     equal("SYNC_MEMOPS of what was refused", 0, is_synchronous(cuda, second))
     donard.donard_memory_free(memory)
     donard.donard_memory_free(from_cuda(second, 4096))

@@ -332,12 +332,12 @@ static void module_refuses(void **state)
 		pin_errno[0] = cases[i].error_number;
 		refused(fake, cases[i].rc, cases[i].code, cases[i].words);
 		assert_int_equal(asked, 1);
-		assert_null(strstr(donard_error(fake->ctx), "make one memory of both"));
+		assert_null(strstr(donard_error(fake->ctx), "make one memory of them"));
 	}
 	pin_reason = "a part of this GPU memory is pinned through p2pmem0 already";
 	asked = 0;
 	pin_errno[0] = EBUSY;
-	refused(fake, -EBUSY, "busy", "make one memory of both");
+	refused(fake, -EBUSY, "busy", "make one memory of them");
 	pin_reason = "the module's reason";
 }
 
