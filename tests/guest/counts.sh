@@ -336,8 +336,11 @@ core t "events of a mapping" events_of_a_map
 t "events of a route" events_of_a_route
 ! can ring-buffers || t "events of a ring's buffer" events_of_a_ring
 core t "events of a dma-buf" events_of_a_dmabuf
-t "maps for DMA, generic pages" typed generic maps_of_a_request queue 1
-! can fixed-buffers || t "maps for DMA, generic pages that are registered" typed generic maps_of_a_request queue-registered 1
-! can p2pdma || t "maps for DMA, p2pdma pages below a switch" typed p2pdma maps_of_a_request queue 0
+# The debug kernels have no probes that are made by name.
+if ! can debug; then
+	t "maps for DMA, generic pages" typed generic maps_of_a_request queue 1
+	! can fixed-buffers || t "maps for DMA, generic pages that are registered" typed generic maps_of_a_request queue-registered 1
+	! can p2pdma || t "maps for DMA, p2pdma pages below a switch" typed p2pdma maps_of_a_request queue 0
+fi
 lt "events of a removal" events_of_a_removal
 t "unloaded while somebody listens" unloaded_while_traced
