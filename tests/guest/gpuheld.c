@@ -123,6 +123,19 @@ static void *reads_both(void *arg)
 	return NULL;
 }
 
+/* Begins a request that has a page of @p and waits for the missing one. */
+static pthread_t begin_reading(struct pinned *p, struct request *q)
+{
+	struct uffd_msg message;
+	pthread_t reader;
+
+	drive_path = argument;
+	*p->map = PATTERN;	/* its page is in the page tables */
+	EQUAL(0, pthread_create(&reader, NULL, reads_both, q));
+	EQUAL(sizeof(message), read(q->handler, &message, sizeof(message)));
+	return reader;
+}
+
 /* Now the request has all of its pages. */
 static void let_go_on(struct request *q)
 {
@@ -165,13 +178,8 @@ static bool holders_name_us(void)
 static void held_by(struct pinned p, unsigned int seconds)
 {
 	struct request q = request_of(&p);
-	struct uffd_msg message;
-	pthread_t reader, freer;
+	pthread_t reader = begin_reading(&p, &q), freer;
 
-	drive_path = argument;
-	*p.map = PATTERN;	/* its page is in the page tables */
-	EQUAL(0, pthread_create(&reader, NULL, reads_both, &q));
-	EQUAL(sizeof(message), read(q.handler, &message, sizeof(message)));
 	EQUAL(0, pthread_create(&freer, NULL, frees_it, &p));
 	while (alive(p.map))
 		usleep(1000);
@@ -220,13 +228,8 @@ static void room_comes_back_meanwhile(void)
 	struct pinned p = pinned_anew(BYTES);
 	uint64_t second = gpu_alloc(p.gpu, BYTES);
 	struct request q = request_of(&p);
-	struct uffd_msg message;
-	pthread_t reader, helper;
+	pthread_t reader = begin_reading(&p, &q), helper;
 
-	drive_path = argument;
-	*p.map = PATTERN;
-	EQUAL(0, pthread_create(&reader, NULL, reads_both, &q));
-	EQUAL(sizeof(message), read(q.handler, &message, sizeof(message)));
 	munmap(p.map, BYTES);
 	close(p.fd);
 	p.fd = open_region(region_path);
