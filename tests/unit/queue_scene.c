@@ -99,15 +99,20 @@ int writes(struct scene *scene, uint64_t to, uint64_t from, uint64_t bytes, uint
 	return donard_queue_write(scene->queue, scene->file, to, scene->memory, from, bytes, (void *)user);
 }
 
-/* The end of an earlier test's io_uring can interrupt a wait by Linux AIO, without a signal (io_ring_exit_work()). */
+/*
+ * The end of an earlier test's io_uring can interrupt a wait by Linux AIO, without a signal (io_ring_exit_work()): a wait then has
+ * less, or nothing.
+ */
 int waits(struct scene *scene, unsigned int least)
 {
+	unsigned int count = 0;
 	int rc;
 
 	do {
-		rc = donard_queue_wait(scene->queue, least, -1, scene->got, 64);
-	} while (rc == -EINTR);
-	return rc;
+		rc = donard_queue_wait(scene->queue, least > count ? least - count : 0, -1, scene->got + count, 64 - count);
+		count += rc > 0 ? (unsigned int)rc : 0;
+	} while (rc == -EINTR || (rc >= 0 && count < least && about(scene).in_flight));
+	return rc < 0 ? rc : (int)count;
 }
 
 struct donard_queue_info about(struct scene *scene)
