@@ -60,6 +60,21 @@ static void lock_awake(struct p2pmem_export *x)
 }
 
 /*
+ * A fence need not be signaled until somebody waits for it, and those who look here only ask
+ * whether it is (include/linux/dma-fence.h, dma_fence_is_signaled()).  So they are waited for
+ * here, for no time.
+ */
+static void hasten_requests(struct p2pmem_export *x)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+
+	dma_resv_assert_held(x->dmabuf->resv);
+	dma_resv_for_each_fence(&cursor, x->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP, fence)
+		dma_fence_wait_timeout(fence, false, 0);
+}
+
+/*
  * Tells the importers.  The log gets a line for each that has not let go at once:
  * @revocable for those that can, @others for those that cannot.
  */
@@ -110,6 +125,7 @@ static void tell_of_reset(struct p2pmem_export *x)
 	lock_awake(x);
 	tell(x, "told to let go, since the device is reset",
 	     "cannot be revoked, and keeps its mapping although the device is reset");
+	hasten_requests(x);
 	staying = count_staying(x);
 	dma_resv_unlock(x->dmabuf->resv);
 	p2pmem_telling_ends(x, epoch, staying);
@@ -174,6 +190,7 @@ static void tell_for_good(struct p2pmem_export *x)
 		tell(x, "told to let go", "cannot be revoked, waiting until it lets go");
 	x->told = true;
 	WRITE_ONCE(x->left, who_is_left(x));
+	hasten_requests(x);
 	note_last_requests(x);
 	staying = count_staying(x);
 	dma_resv_unlock(x->dmabuf->resv);

@@ -6,7 +6,7 @@
  *   export OFFSET BYTES | export-ro OFFSET BYTES | export-unlisted OFFSET BYTES    close-dmabuf
  *   export-raw SIZE FLAGS OFFSET BYTES FD-FLAGS RESERVED
  *   attach MODE BDF       MODE: static no-p2p dynamic revocable pinned; BDF "none": no PCI function
- *   map to|from|both   unmap   detach   vmap   fence   signal   hold   state   close-importer
+ *   map to|from|both   unmap   detach   vmap   fence   lazy-fence   signal   hold   state   close-importer
  *   mmap | mmap-ro        of the dma-buf; munmap; fill BYTE; sum: of all bytes; sync
  *   remap PAGE            the mapping to another part of its file
  *   fixed                 the mapping as a buffer of a ring, which pins it for long
@@ -261,6 +261,12 @@ static int step_fence(char **argument)
 	return ioctl(importer_fd, IMPORTER_FENCE);
 }
 
+static int step_lazy_fence(char **argument)
+{
+	(void)argument;
+	return ioctl(importer_fd, IMPORTER_LAZY_FENCE);
+}
+
 static int step_signal(char **argument)
 {
 	(void)argument;
@@ -494,6 +500,7 @@ static const struct step {
 	{ "detach", 0, step_detach },
 	{ "vmap", 0, step_vmap },
 	{ "fence", 0, step_fence },
+	{ "lazy-fence", 0, step_lazy_fence },
 	{ "signal", 0, step_signal },
 	{ "hold", 0, step_hold },
 	{ "state", 0, step_state },

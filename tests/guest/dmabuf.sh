@@ -514,9 +514,9 @@ importer_killed() {
 	copy_again
 }
 
-# An unmapped dma-buf may still be in use by a request under way, which a fence announces.
+# An unmapped dma-buf may still be in use by requests under way, which fences announce; the end of one is seen only by who waits.
 fence_is_awaited() {
-	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach revocable "$LAB_ALPHA_BDF" map both fence wait signal wait
+	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach revocable "$LAB_ALPHA_BDF" map both lazy-fence fence wait signal wait
 	in_background donard-cli region remove p2pmem0
 	event_waits "$(pid_of owner) dmabuf $EXPORT_BYTES 0 $LAB_ALPHA_BDF"
 	go_on owner

@@ -258,30 +258,63 @@ static const struct dma_fence_ops fence_ops = {
 	.get_timeline_name = fence_name,
 };
 
-static long do_fence(struct importer *im)
+/* A driver may look whether a request has ended only once somebody waits for that.  False: it has. */
+static bool lazy_enable_signaling(struct dma_fence *fence)
 {
-	struct dma_resv *resv;
-	struct dma_fence *fence;
+	return false;
+}
+
+static const struct dma_fence_ops lazy_fence_ops = {
+	.get_driver_name = fence_name,
+	.get_timeline_name = fence_name,
+	.enable_signaling = lazy_enable_signaling,
+};
+
+/* The caller has a reference to what it gets. */
+static struct dma_fence *add_fence(struct importer *im, const struct dma_fence_ops *ops)
+{
+	struct dma_resv *resv = im->dmabuf->resv;
+	struct dma_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
 	int ret;
 
-	if (!im->attach || im->fence)
-		return -EINVAL;
-	resv = im->dmabuf->resv;
-	fence = kzalloc(sizeof(*fence), GFP_KERNEL);
 	if (!fence)
-		return -ENOMEM;
-	dma_fence_init(fence, &fence_ops, &fence_lock,
-		       dma_fence_context_alloc(1), 1);
+		return ERR_PTR(-ENOMEM);
+	dma_fence_init(fence, ops, &fence_lock, dma_fence_context_alloc(1), 1);
 	dma_resv_lock(resv, NULL);
 	ret = dma_resv_reserve_fences(resv, 1);
 	if (!ret)
 		dma_resv_add_fence(resv, fence, DMA_RESV_USAGE_BOOKKEEP);
 	dma_resv_unlock(resv);
-	if (ret)
-		dma_fence_put(fence);
-	else
-		im->fence = fence;
-	return ret;
+	if (!ret)
+		return fence;
+	dma_fence_put(fence);
+	return ERR_PTR(ret);
+}
+
+static long do_fence(struct importer *im)
+{
+	struct dma_fence *fence;
+
+	if (!im->attach || im->fence)
+		return -EINVAL;
+	fence = add_fence(im, &fence_ops);
+	if (IS_ERR(fence))
+		return PTR_ERR(fence);
+	im->fence = fence;
+	return 0;
+}
+
+static long do_lazy_fence(struct importer *im)
+{
+	struct dma_fence *fence;
+
+	if (!im->attach)
+		return -EINVAL;
+	fence = add_fence(im, &lazy_fence_ops);
+	if (IS_ERR(fence))
+		return PTR_ERR(fence);
+	dma_fence_put(fence);
+	return 0;
 }
 
 static void signal_fence(struct importer *im)
@@ -336,6 +369,8 @@ static long call(struct importer *im, unsigned int cmd, void __user *user)
 		return do_vmap(im);
 	case IMPORTER_FENCE:
 		return do_fence(im);
+	case IMPORTER_LAZY_FENCE:
+		return do_lazy_fence(im);
 	case IMPORTER_SIGNAL:
 		signal_fence(im);
 		return 0;
