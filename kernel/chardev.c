@@ -228,25 +228,16 @@ static int check_sync_range(struct p2pmem_file *f, struct p2pmem_sync *s)
 }
 
 /*
- * The barrier works on the device as a whole; the range is only checked.  SYNC fails once
- * if a reset was counted since the last SYNC of this file, or since its open.
+ * The barrier works on the device as a whole.  This fails once if a reset was counted since
+ * the last call for this file, or since its open.
  */
-static long ioc_sync(void *object, void *arg)
+static int sync_device(struct p2pmem_file *f)
 {
-	struct p2pmem_file *f = object;
 	struct p2pmem_region *r = f->region;
-	struct p2pmem_sync *s = arg;
 	int ret, ready;
 	bool was_reset;
 	u64 resets;
 
-	if (s->flags & ~P2PMEM_SYNC_DURABLE)
-		return -EINVAL;
-	if (s->flags & P2PMEM_SYNC_DURABLE && !r->persistent)
-		return -EOPNOTSUPP;
-	ret = check_sync_range(f, s);
-	if (ret)
-		return ret;
 	if (!p2pmem_enter(r))
 		return -ENODEV;
 	ret = p2pmem_flush(r);
@@ -267,6 +258,24 @@ static long ioc_sync(void *object, void *arg)
 	/* If two callers race, both may report the reset; that is better than neither. */
 	WRITE_ONCE(f->resets_seen, resets);
 	return ready ?: -EIO;
+}
+
+static long ioc_sync(void *object, void *arg)
+{
+	struct p2pmem_file *f = object;
+	struct p2pmem_sync *s = arg;
+
+	if (s->flags & ~P2PMEM_SYNC_DURABLE)
+		return -EINVAL;
+	if (s->flags & P2PMEM_SYNC_DURABLE && !f->region->persistent)
+		return -EOPNOTSUPP;
+	return check_sync_range(f, s) ?: sync_device(f);
+}
+
+/* Also called for msync(MS_SYNC) of a shared mapping.  Nothing is cached that a range could limit. */
+static int p2pmem_fsync(struct file *filp, loff_t start, loff_t end, int datasync)
+{
+	return sync_device(filp->private_data);
 }
 
 static long ioc_probe(void *object, void *arg)
@@ -380,6 +389,7 @@ const struct file_operations p2pmem_fops = {
 	.llseek = p2pmem_llseek,
 	.read_iter = p2pmem_read_iter,
 	.write_iter = p2pmem_write_iter,
+	.fsync = p2pmem_fsync,
 	.poll = p2pmem_poll,
 	.mmap = p2pmem_mmap,
 	.get_unmapped_area = p2pmem_get_unmapped_area,

@@ -231,7 +231,8 @@ struct p2pmem_claim {
  * a PMR the read that PMRCAP.PMRWBM names (NVMe Base 2.0, 3.1.4.21; REGION_ADD refuses
  * a PMR that names none), for other kinds a read from the BAR.
  * EOPNOTSUPP for P2PMEM_SYNC_DURABLE on volatile memory;
- * EIO if the device was reset since the last SYNC.
+ * EIO if the device was reset since the last SYNC.  fsync(), fdatasync() and
+ * msync(MS_SYNC) do the same for the whole file, and count as a SYNC.
  */
 struct p2pmem_sync {
 	__u32 size;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * access TEST - one test of what the CPU does to a region without a mapping: read(), write(),
+ * access TEST - one test of what the CPU does to a region without a mapping: read(), write(), fsync(),
  * P2PMEM_IOC_COPY, P2PMEM_IOC_LOCATE; access --list names them.
  * Needs root, p2pmem0 (volatile) and p2pmem2 (persistent), both idle.
  *
@@ -401,6 +401,29 @@ static void persistent(void)
 	CHECK(!memcmp(seen, pattern, SOME));
 }
 
+/* As of a disk's file, whatever the descriptor may do. */
+static void syncs(void)
+{
+	const char *const regions[] = { volatile_region, persistent_region };
+
+	for (int i = 0; i < 2; i++) {
+		int fd = open_region(regions[i]), reader = open(regions[i], O_RDONLY);
+		uint64_t *map = mapped(fd, MIB, 0);
+
+		WORKS(reader);
+		map[0] = 1;
+		WORKS(msync(map, MIB, MS_SYNC));
+		WORKS(msync((uint8_t *)map + 4096, 4096, MS_SYNC));
+		EQUAL(1, pwrite(fd, "x", 1, 5000));
+		WORKS(fsync(fd));
+		WORKS(fdatasync(fd));
+		WORKS(fsync(reader));
+		munmap(map, MIB);
+		close(reader);
+		close(fd);
+	}
+}
+
 /* --- COPY --- */
 
 static void copies(void)
@@ -596,6 +619,22 @@ static void copies_until_the_end(void)
 	until_the_end(true);
 }
 
+/* It also fails while the device is being reset. */
+static void syncs_until_the_end(void)
+{
+	int fd = open_region(volatile_region), error;
+
+	for (bool first = true; !fsync(fd); first = false) {
+		if (first)
+			puts("ready");
+		fflush(stdout);
+	}
+	error = errno;
+	while (error == EIO && fsync(fd))
+		EQUAL(EIO, errno);
+	puts(strerrorname_np(error));
+}
+
 /* Memory whose first touch waits until somebody fills it in: *@fd is where he is asked to. */
 static uint8_t *stalling(size_t bytes, int *fd)
 {
@@ -709,12 +748,14 @@ static const struct named_test tests[] = {
 	{ "signals", signals },
 	{ "other-user-reads-zeros", other_user_reads_zeros },
 	{ "persistent", persistent },
+	{ "syncs", syncs },
 	{ "copies", copies },
 	{ "copies-onto-itself", copies_onto_itself },
 	{ "locates", locates },
 	{ "another-process", another_process },
 	{ "reads-until-the-end", reads_until_the_end },
 	{ "copies-until-the-end", copies_until_the_end },
+	{ "syncs-until-the-end", syncs_until_the_end },
 	{ "stalled-read", stalled_read },
 	{ "stalled-write", stalled_write },
 	{ "copies-for-ever", copies_for_ever },

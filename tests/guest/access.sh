@@ -33,8 +33,9 @@ removal_ends_it() {
 	ends_with '^ENODEV$' "$1" donard-cli region remove p2pmem0
 }
 
+# reset_ends_it TEST
 reset_ends_it() {
-	ends_with '^EIO$' reads-until-the-end bash -c "echo 1 >/sys/bus/pci/devices/$LAB_GPU_BDF/reset"
+	ends_with '^EIO$' "$1" bash -c "echo 1 >/sys/bus/pci/devices/$LAB_GPU_BDF/reset"
 	of_access read-sees-stores
 }
 
@@ -84,6 +85,7 @@ done
 t "another process's mapping, whose parent is gone" of_access another-process
 ! can p2pdma || t "another process's mapping of p2pdma pages" typed p2pdma of_access another-process
 core lt "a removal ends reads" removal_ends_it reads-until-the-end
+lt "a removal ends syncs" removal_ends_it syncs-until-the-end
 lt "a removal ends copies" removal_ends_it copies-until-the-end
 lt "a stalled read holds up nobody" stalled stalled-read
 lt "a stalled write holds up nobody" stalled stalled-write
@@ -92,4 +94,5 @@ if ! can debug; then
 	t "a copy freezes" freezes copies-for-ever
 	t "an export freezes" freezes exports-for-ever
 fi
-core t "a reset is told" reset_ends_it
+core t "a reset is told" reset_ends_it reads-until-the-end
+core t "a reset is told, by fsync()" reset_ends_it syncs-until-the-end
