@@ -319,8 +319,24 @@ caches_are_named_whole() {
 	done
 }
 
+# What make would compile or install for a guest lies in PROGRAM_SOURCES: else a guest is given what it was made of before.
+programs_are_kept_by_their_sources() {
+	local sources said file bad=0
+	# shellcheck disable=SC2016  # the lab's
+	sources=$(in_rig eval 'cd "$REPO_DIR" && find "${PROGRAM_SOURCES[@]}" -type f') || return
+	said=$(make -nB "BUILD=$LOGS/not-built" "DESTDIR=$LOGS/nowhere" PREFIX=/usr userspace python install install-rules install-python |
+		tr -s " \t\"';&|(),=" '\n' | sort -u)
+	said+=$'\n'$(git ls-files '*.[ch]' ':!kernel' ':!tests/unit' ':!tests/host' ':!tests/guest/modules' | xargs sed -nE 's,^#include "(\.\./)*(kernel/[^"]+)".*,\2,p' | sort -u)
+	grep -x 'kernel/path.h' <<<"$said" && grep -x 'kernel/path.c' <<<"$said" && grep -x 'kernel/60-p2pmem.rules' <<<"$said" || return
+	while read -r file; do
+		[[ $file == /* || ! -f $file || $'\n'$sources$'\n' == *$'\n'"$file"$'\n'* ]] || { echo "not in the key: $file"; bad=1; }
+	done <<<"$said"
+	return "$bad"
+}
+
 run_lab() {
 	progress "lab"
+	try "lab: programs of guests are kept by what they are made of" programs_are_kept_by_their_sources
 	try "lab: KASAN, UBSAN and KCSAN see what handles a region" all_of_ours_is_instrumented
 	try "lab: a panic before the first program is told" judged_as 'died before its first program: .*IO-APIC' io-apic 1
 	try "lab: and that guest runs again" is_the_emulators io-apic

@@ -100,12 +100,16 @@ guest_modules() {
 	cached "modules-$2-$key" build_module "$1" "$2" "$reader" "${MODULE_SOURCES[@]}"
 }
 
+# What build_userspace makes programs of, and installs.
+readonly PROGRAM_SOURCES=(Makefile README.md bench cli docs include kernel/60-p2pmem.rules kernel/p2pmem.sysusers kernel/path.c
+	kernel/path.h kernel/pmr.h lib mk nbd python service tests/guest tool words)
+
 # guest_userspace ROOT
 guest_userspace() {
 	local key cufile
 	cufile=$(packaged_cufile)
-	key=$(cd "$REPO_DIR" && tree_key include lib words tool cli bench nbd python mk docs service tests/guest)
-	key=$(content_key "$1" "$key" "$REPO_DIR/Makefile" "$RIG_DIR/make/build-guest-tests" \
+	key=$(cd "$REPO_DIR" && tree_key "${PROGRAM_SOURCES[@]}")
+	key=$(content_key "$1" "$key" "$RIG_DIR/make/build-guest-tests" \
 		"$REPO_DIR"/tests/host/{cufile_sample.c,cufile_wrapper.cpp,cuda/cuda.h,doctor.py,machines.py} \
 		"$REPO_DIR/tests/data/machines/capture" "$(declare -f build_userspace build_cufile_programs)" \
 		"$cufile" "$(cat "$cufile/missing" 2>/dev/null || true)")
