@@ -44,10 +44,12 @@ has_result() {
 	[[ -n $1 && -z $OPT_FRESH && -e $(result_place "$1")/out ]]
 }
 
-# keep_result GUEST-DIR - of a guest of which nothing has failed. It gets its name when it is whole.
+# keep_result GUEST-DIR - of a guest of which nothing has failed, PLAN, if the tree is still as it was. It gets its name when it
+# is whole.
 keep_result() {
 	local place
-	[[ -s $1/key ]] || return 0
+	# It was built, and took its scripts, later than the key was made.
+	[[ -s $1/key && $(<"$1/key") == "$(result_key "${PLAN[@]}")" ]] || return 0
 	place=$(result_place "$(<"$1/key")")
 	rm -rf "$place" "$place.tmp.$$"
 	mkdir -p "$place.tmp.$$"
