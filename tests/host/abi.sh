@@ -227,7 +227,7 @@ cpp_wrapper_runs() {
 run_abi() {
 	local release
 	progress "libcufile.so.0 beside the packaged ones"
-	make -s userspace "BUILD=$BUILD"
+	try_first "abi: build" make -s userspace "BUILD=$BUILD"
 	for release in bookworm trixie; do
 		try_packaged "abi: numbers and layouts as in $release" same_abi "$release" lib
 		try_packaged "abi: a program of $release runs in compatibility mode" sample_runs "$release"
