@@ -76,7 +76,7 @@ INSTALLED = $(addprefix $(BINDIR)/,donard-cli donard-bench donard-stat) \
 	$(if $(NBD_PLUGIN),$(NBD_DIR)/$(notdir $(NBD_PLUGIN))) \
 	$(addprefix $(PREFIX)/include/donard/,$(notdir $(PUBLIC_HEADERS)) p2pmem.h) \
 	$(addprefix $(MANDIR)/man1/,$(notdir $(MAN1_FILES))) \
-	$(addprefix $(MANDIR)/man3/,$(notdir $(wildcard $(BUILD)/man3/*.3))) \
+	$(addprefix $(MANDIR)/man3/,$(shell mk/manpages.py --names $(PUBLIC_HEADERS))) \
 	$(addprefix $(MANDIR)/man5/,$(notdir $(MAN5_FILES))) \
 	$(DOCDIR)/README.md $(addprefix $(DOCDIR)/,$(DOC_FILES)) \
 	$(addprefix $(EXAMPLEDIR)/,$(notdir $(wildcard docs/examples/*))) \
@@ -89,8 +89,9 @@ OWN_FOLDERS = $(EXAMPLEDIR) $(DOCDIR)/docs $(DOCDIR) $(STATDIR)/words $(STATDIR)
 # An enabled service would leave a link to nothing.
 disable = if [ -e "$(UNITDIR)/$(1)" ] && command -v systemctl >/dev/null; then systemctl --quiet disable $(1); fi
 
-# With the PLACES of "install". Folders that hold what others put there stay.
-uninstall: $(BUILD)/man3.ok
+# With the PLACES of "install". Folders that hold what others put there stay. It builds nothing: see "all".
+uninstall:
+	$(call require,python3)
 	$(if $(DESTDIR),,-$(call disable,donard-regions.service))
 	rm -f $(foreach file,$(INSTALLED),"$(DESTDIR)$(file)")
 	rm -rf "$(DESTDIR)$(STATDIR)/__pycache__"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Man pages of the libraries' functions, from the comments of their headers.
 
-usage: manpages.py [--check] [--version V] --into DIR HEADER...
+usage: manpages.py [--check] [--names] [--version V] --into DIR HEADER...
 
 A function is documented by the comment before its declaration:
 
@@ -17,7 +17,7 @@ A function is documented by the comment before its declaration:
 
 The meaning of each errno is in the table at the top of donard.h. Fails, naming
 FILE:LINE, where a function, a parameter, a result or an errno is left out;
---check does only that.
+--check does only that; --names prints the pages' names instead.
 """
 import argparse
 import pathlib
@@ -295,11 +295,15 @@ def faults_of(functions, known, table, flags):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--names", action="store_true")
     parser.add_argument("--version", default="")
     parser.add_argument("--into", type=pathlib.Path)
     parser.add_argument("headers", nargs="+", type=pathlib.Path)
     options = parser.parse_args()
     functions, known, table, flags = read(options.headers)
+    if options.names:
+        print("\n".join(f"{function.name}.3" for function in functions))
+        return 0
     faults = list(faults_of(functions, known, table, flags))
     if faults:
         print("\n".join(faults), file=sys.stderr)

@@ -12,7 +12,7 @@ installs() {
 		(cd "$dir" && find . -not -type d | sed 's|^\.||' | sort)
 }
 
-# undoes VARIABLE... - nothing is left but what was there.
+# undoes VARIABLE... - nothing is left but what was there. By root in a checkout where nobody has built, a folder would be root's.
 undoes() {
 	local dir=$LOGS/uninstall left
 	rm -rf "$dir"
@@ -20,7 +20,8 @@ undoes() {
 	touch "$dir/usr/include/donard/foreign.h"
 	installs "$dir" "$@" >"$LOGS/installed" || return
 	(($(wc -l <"$LOGS/installed") > 60)) || { echo "installed: $(<"$LOGS/installed")"; return 1; }
-	make -s "BUILD=$BUILD" "DESTDIR=$dir" "$@" uninstall uninstall-python uninstall-dkms || return
+	make -s "BUILD=$LOGS/not-built" "DESTDIR=$dir" "$@" uninstall uninstall-python uninstall-dkms || return
+	[[ ! -e $LOGS/not-built ]] || { echo "built: $(find "$LOGS/not-built")"; return 1; }
 	left=$(cd "$dir" && find . \( -not -type d -o -name '*donard*' -o -name '*p2pmem*' \) | sort)
 	printf 'left: %s\n' "$left"
 	[[ $left == $'./usr/include/donard\n./usr/include/donard/foreign.h' ]]
@@ -217,7 +218,7 @@ recipe_without_test_is_noticed() {
 
 run_install() {
 	progress "install and uninstall"
-	make -s userspace "BUILD=$BUILD"
+	try_first "install: build" make -s userspace "BUILD=$BUILD"
 	try "install: uninstall removes what install put there" uninstall_removes_what_install_put
 	try "install: files are for everybody, whatever the umask" installed_for_everybody
 	try "install: LIBDIR is where programs look" libdir_is_where_programs_look
