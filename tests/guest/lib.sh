@@ -131,6 +131,7 @@ run_limited() {
 	set -m
 	(
 		set -euo pipefail
+		unset -f command_not_found_handle # run.sh
 		trap clean_up EXIT
 		refresh_env
 		"$@"

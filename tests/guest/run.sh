@@ -13,7 +13,16 @@ run_suite() {
 	local from=$SECONDS
 	SUITE=${1%%/*} ONLY=
 	[[ $1 != */* ]] || ONLY=${1#*/}
+	# What follows an error in it would be left out, and "end" be said.
+	bash -n "./$SUITE.sh" || return
 	(
+		# A test that is declared by a wrong word would never run.
+		# shellcheck disable=SC2317  # bash calls it
+		command_not_found_handle() {
+			result "not ok - $SUITE: there is no command $1"
+			echo '#   not of speed'
+			return 127
+		}
 		# shellcheck source=/dev/null
 		. "./$SUITE.sh"
 		# In here, so that a suite that exits before its end does not say that it came there.

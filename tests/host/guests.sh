@@ -142,11 +142,20 @@ watch_host() {
 run_host() {
 	local dir=$1 suite
 	shift
+	# A test that is declared by a wrong word would never run.
+	# shellcheck disable=SC2317  # bash calls it
+	command_not_found_handle() {
+		printf '%s: command not found\n' "$1" >&2
+		[[ -e $LOGS/trying ]] || printf '%s\n' "$1" >>"$dir/unknown"
+		return 127
+	}
 	for suite in "$@"; do
 		printf '%s\n' "$@" | sed -n "/^$suite\$/,\$p" >"$dir/left"
 		# shellcheck disable=SC2034  # results.sh
 		SUITE=$suite
 		timed "$suite" "run_$suite"
+		[[ ! -s $dir/unknown ]] || failed "$suite: there is no command $(xargs <"$dir/unknown")" '' host "$suite"
+		rm -f "$dir/unknown"
 	done
 	printf '%s\n' "${TIMES[@]}" >"$dir/times"
 	echo "$PASSED $FAILED $SKIPPED $BESIDE" >"$dir/counts"
@@ -267,11 +276,11 @@ count_results() {
 	judge_guest "${what[0]}" "$status" "$dir/out" "$dir/err" "${what[@]:1}"
 }
 
-# runs_again STATUS DIR - once, when the emulator was at fault.
+# runs_again STATUS DIR - once, when the emulator was at fault, and nothing has failed that has no second chance.
 runs_again() {
 	local why mark
 	local -a plan
-	[[ ! -e $2/again ]] && why=$(emulators_fault "$1" "$2/err") || return
+	[[ ! -e $2/again ]] && ! grep -qx '#   not of speed' "$2/out" && why=$(emulators_fault "$1" "$2/err") || return
 	mapfile -t plan <"$2/plan"
 	progress "$why; all of this guest once more: ${plan[*]:0:3}"
 	start_guest "${plan[@]}"
@@ -301,10 +310,13 @@ guest_result() {
 
 # guest_failed WHERE NAME DIR SOUND
 guest_failed() {
+	local again=${2%%: *}/${2#*: }
+	# Of run.sh, and no test.
+	[[ $2 != *': there is no command '* ]] || again=${2%%: *}
 	if has_chance "$2" "$3/text" "$3" "$4"; then
 		give_chance "$1" "$2" "$3/text" "$3"
 	else
-		count_failure "$1: $2" "$3/text" guest "${PLAN[@]:0:3}" "${2%%: *}/${2#*: }"
+		count_failure "$1: $2" "$3/text" guest "${PLAN[@]:0:3}" "$again"
 	fi
 }
 

@@ -126,6 +126,16 @@ each_file_calls_for_suites() {
 	return "$bad"
 }
 
+# A word that no kernel has would leave its tests out everywhere; the list above the rows explains each.
+each_capability_is_known() {
+	local known word bad=0
+	known=$(sed -nE 's/^#\t([a-z0-9-]+)  .*/\1/p' tests/matrix)
+	while read -r word; do
+		grep -qx -- "$word" <<<"$known" || { echo "tests/matrix explains no capability '$word'"; bad=1; }
+	done < <(grep -ohE '(^|[!;&|(]|\<(if|then|else))[[:space:]]*can [a-z0-9-]+' tests/guest/*.sh tests/guest/helpers/*.sh | sed 's/.* //' | sort -u)
+	return "$bad"
+}
+
 # A suite that no row of tests/matrix names would never run, nor one that has no file.
 each_suite_has_a_row() {
 	local bad=0 file suite begin said
@@ -223,6 +233,7 @@ run_style() {
 	try "style: a script that goes to its folder heeds no CDPATH" cd_heeds_no_path
 	try "style: each file calls for suites" each_file_calls_for_suites
 	try "style: each suite has a row" each_suite_has_a_row
+	try "style: capabilities are known" each_capability_is_known
 	try "style: documents name tests that there are" each_named_test_exists
 	try "style: and run what they name" each_command_runs_what_it_names
 	try "style: a trial says how it runs alone" each_trial_runs_alone

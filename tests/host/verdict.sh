@@ -11,8 +11,8 @@ with_plan() {
 	[[ $out != *'# end of boot'* ]] || printf '1..%d\n' "$(grep -cE '^(not )?ok ' <<<"$out")"
 }
 
-# verdict STATUS FIRST SECOND - the end of a run whose guest printed FIRST and ended with STATUS. SECOND is what a guest
-# prints that boots for a single test.
+# verdict STATUS FIRST SECOND [LAST-WORDS] - the end of a run whose guest printed FIRST and ended with STATUS. SECOND is what the
+# next one prints.
 verdict() {
 	# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
 	(
@@ -22,7 +22,7 @@ verdict() {
 		PASSED=0 FAILED=0 SKIPPED=0 BESIDE=0 FLAKY=0 CHANCES=() RUNNING=() TIMES=()
 		progress() { :; }
 		planned_guests() { printf '7\tswitch\t-\tperm\n'; }
-		guest_status=$1 first=$2 second=$3
+		guest_status=$1 first=$2 second=$3 last_words=${4:-the last of its words} booted=''
 		start_guest() {
 			local dir
 			dir=$(mktemp -d "$LOGS/guest.XXXXXX")
@@ -30,12 +30,13 @@ verdict() {
 			printf '%s\n' "$@" >"$dir/plan"
 			echo '1 1' >"$dir/took"
 			echo "$KEPT/guest.${dir##*.}" >"$dir/logs"
-			echo 'the last of its words' >"$dir/err"
-			if [[ $4 == */* ]]; then
+			echo "$last_words" >"$dir/err"
+			if [[ -n $booted ]]; then
 				with_plan "$second" >"$dir/out"
 				true &
 			else
 				with_plan "$first" >"$dir/out"
+				booted=1
 				(exit "$guest_status") &
 			fi
 			RUNNING[$!]=$dir
@@ -46,14 +47,15 @@ verdict() {
 	)
 }
 
-# ends_as STATUS REGEX LAST-LINE FIRST SECOND [GUEST-STATUS] - the run's status, what is in its output, and its last line.
+# ends_as STATUS REGEX LAST-LINE FIRST SECOND [GUEST-STATUS [LAST-WORDS]] - the run's status, what is in its output, and its last line.
 ends_as() {
 	local status=0 out
-	out=$(verdict "${6:-0}" "$4" "$5") || status=$?
+	out=$(verdict "${6:-0}" "$4" "$5" "${7-}") || status=$?
 	printf 'expected status %d, /%s/ and at the end "%s"; seen %d and:\n%s\n' "$1" "$2" "$3" "$status" "$out"
 	((status == $1)) && grep -qE -- "$2" <<<"$out" && [[ ${out##*$'\n'} == "$3" ]]
 }
 
+readonly LOST_TIMER='lab: the emulator lost a timer of a processor'
 readonly SOUND_END='# end perm\n# end of boot\n'
 readonly FELL='not ok - perm: a: b\n#   exit status 1; its last output:\n#   | FAILED: in time: something\n'
 
@@ -273,6 +275,43 @@ a_host_that_dies_is_told() (
 		diff <(printf 'host\t%s\n' frob later) "$KEPT/again"
 )
 
+# A suite with a word that is no command, where a test may look for one.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
+a_wrong_word_has_failed() (
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE='' OPT_RING=gate SEED=1 OPT_ONLY='' OPT_FAILED='' RUNNING=() TIMES=() HOST=''
+	KEPT=$LOGS/kept
+	failures_begin
+	looks() { ! no-such-program; }
+	suite=frob
+	eval "run_$suite() { try 'frob: a' looks; trie 'frob: b' true; }"
+	start_host "$suite"
+	while ((${#RUNNING[@]})); do finish_one; done >"$LOGS/said" 2>&1
+	cat "$LOGS/said"
+	grep -q '^ok - frob: a$' "$LOGS/said" && grep -q '^not ok - frob: there is no command trie$' "$LOGS/said" &&
+		diff "$KEPT/again" - <<<$'host\tfrob'
+)
+
+# run_made LINE... - what run.sh says of a suite of these lines, on a host that lacks what guests have.
+# shellcheck disable=SC2031  # by other functions, for themselves
+run_made() {
+	local dir
+	dir=$(mktemp -d "$LOGS/verdict.XXXXXX")
+	cp -r tests/guest/{run.sh,helpers} "$dir"
+	sed "s|^RESULTS=.*|RESULTS=$dir/results|; /^for builtin/,/^fdflags/d" tests/guest/lib.sh >"$dir/lib.sh"
+	printf '%s\n' "$@" >"$dir/made.sh"
+	LAB_CAN='' bash "$dir/run.sh" made 2>&1
+}
+
+wrong_words_of_guests_have_failed() {
+	local said
+	said=$(run_made 'croe t "a" true')
+	echo "$said"
+	grep -q '^not ok - made: there is no command croe$' <<<"$said" && grep -qx '1\.\.1' <<<"$said" || return
+	said=$(run_made 'skip "a" "b"' 'if')
+	echo "$said"
+	! grep -q '^# end made$' <<<"$said"
+}
+
 # prove_reads STATUS FIRST SECOND - does it agree with the run's status?
 # shellcheck disable=SC2031  # by other functions, for themselves
 prove_reads() {
@@ -308,7 +347,7 @@ kept_again() (
 	mkdir "$DONARD_CACHE"
 	failures_begin
 	progress() { :; }
-	tests/rig/lab() { echo parts; }
+	tests/rig/lab() { cat "$LOGS/parts"; }
 	planned_guests() { printf '7\tswitch\t-\tperm\n'; }
 	start_guest() {
 		local where dir
@@ -317,12 +356,14 @@ kept_again() (
 		echo '1 1' >"$dir/took"
 		: >"$dir/err"
 		with_plan "$TOLD" >"$dir/out"
+		[[ -z ${MEANWHILE-} ]] || echo "$MEANWHILE" >"$LOGS/parts"
 		true &
 		RUNNING[$!]=$dir
 		echo started
 	}
 	for turn in first second; do
 		echo "run $turn"
+		echo parts >"$LOGS/parts"
 		PASSED=0 FAILED=0 SKIPPED=0 CHANCES=() RUNNING=() TIMES=() HOST=''
 		run_guests
 	done
@@ -334,6 +375,12 @@ keeps() {
 	seen=$(kept_again "$2" "$3" "$4" | sed '1,/^run second$/d' | grep -E '^(ok|started)')
 	printf 'expected "%s", seen "%s"\n' "$1" "$seen"
 	[[ $seen == "$1" ]]
+}
+
+# Who edits the tree during a run, and takes that back.
+a_moved_tree_keeps_nothing() {
+	local MEANWHILE='other parts'
+	keeps $'started\nok - 7 switch: perm: a' all '' '' "$1"
 }
 
 # guard_comes_to WHAT-IS-SAID TOLD - of a guest's counts, when the guard prints TOLD.
@@ -380,77 +427,6 @@ guests_have_what_they_take() {
 	seen="$(fit 2 1 - rxe one meter), $(fit 2 2 one), $(fit 4 1 - rxe one), $(fit 1 '' rxe)"
 	printf 'expected "%s", seen "%s"\n' "$1" "$seen"
 	[[ $seen == "$1" ]]
-}
-
-# calls_for SUITES FILE - by --since.
-calls_for() {
-	local seen
-	touches_read
-	seen=$(touched_by "$2" | xargs)
-	printf 'expected "%s", seen "%s"\n' "$1" "$seen"
-	[[ $seen == "$1" ]]
-}
-
-what_a_ring_lacks_is_told() {
-	local OPT_RING=gate
-	# shellcheck disable=SC2034  # since.sh
-	local -A SINCE=([style]=1 [verdict]=1 [recipes]=1 [copy]=1 [failnth]=1)
-	diff <(tell_left 2>&1) - <<<'check: not in the ring "gate", so not run: failnth recipes' || return
-	OPT_RING=all
-	diff <(tell_left 2>&1) - <<<'check: not in the ring "all", so not run: failnth' || return
-	unset 'SINCE[failnth]'
-	diff <(tell_left 2>&1) /dev/null
-}
-
-# each_calls_for SUITE - each file on stdin.
-each_calls_for() {
-	local file bad=0
-	touches_read
-	while read -r file; do
-		[[ $'\n'$(touched_by "$file")$'\n' == *$'\n'"$1"$'\n'* ]] || { echo "the suite $1 has it, and is not called for: $file"; bad=1; }
-	done
-	return "$bad"
-}
-
-who_sources_it_is_called_for() {
-	local suite bad=0
-	for suite in $(matrix_suites); do
-		each_calls_for "$suite" < <(sed -nE 's,^[[:space:]]*\. (\./)?([a-z_/]+\.sh)$,tests/guest/\2,p' "tests/guest/$suite.sh") || bad=1
-	done
-	return "$bad"
-}
-
-# unit_files - what tests of tests/unit include, and the headers of what they take from the kernel module.
-unit_files() {
-	local file root
-	sed -nE 's,^#include "(\.\./\.\./)?([^"]+)",\2,p' tests/unit/*.[ch] | sort -u | while read -r file; do
-		for root in "" lib/ include/; do
-			[[ ! -e $root$file ]] || printf '%s\n' "$root$file"
-		done
-		[[ $file != kernel/*.c ]] || printf '%s\n' "${file%.c}.h"
-	done
-}
-
-what_unit_tests_have_calls_for_them() {
-	local files
-	files=$(unit_files)
-	grep -qx kernel/alloc.h <<<"$files" && grep -qx lib/queue/queue.h <<<"$files" && each_calls_for unit <<<"$files"
-}
-
-# A change of a room is seen where another uses it. Of the library; what suites of the host show of a room, they show of it alone.
-rooms_share_a_guest_with_their_users() {
-	local room user shared bad=0
-	touches_read
-	while read -r room user; do
-		shared=$(comm -12 <(touched_by "$room/a.c" | sort) <(touched_by "$user/a.c" | sort) | grep -xFf <(matrix_suites))
-		[[ -n $shared ]] ||
-			{ echo "no suite of guests is called for by $room and by $user, which includes it"; bad=1; }
-	done < <(PYTHONPATH=tests/host python3 -Bc 'import imports
-for user, rooms in imports.ROOMS.items():
-	for room in rooms:
-		if user.startswith("lib/") and room.startswith("lib/"):
-			print(room, user)' || echo none imports.py)
-	return "$bad"
 }
 
 # in_a_repository FUNCTION FILE... - in a new one, whose only commit has these files. The developer's own settings are not for it:
@@ -708,10 +684,16 @@ run_verdict() {
 		'0 passed, 1 failed, 0 skipped' "$FELL$SOUND_END" "ok - perm: a: b\n"
 	try "verdict: no second chance for what speed does not cause" ends_as 1 '^not ok - 7 switch: perm: a: b$' \
 		'0 passed, 1 failed, 0 skipped' "$FELL#   not of speed\n$SOUND_END" "ok - perm: a: b\n$SOUND_END"
+	try "verdict: nor for a word that is no command, and its suite is what runs again" ends_as 1 '^#   again: .* --only perm --kernel' \
+		'0 passed, 1 failed, 0 skipped' "not ok - perm: there is no command croe\n#   not of speed\n$SOUND_END" ''
 	try "verdict: nor for a suite that is exact" ends_as 1 '^not ok - 7 switch: meter: a: b$' \
 		'0 passed, 1 failed, 0 skipped' "${FELL/perm/meter}$SOUND_END" "ok - meter: a: b\n$SOUND_END"
 	try "verdict: nor in a guest that ended badly" ends_as 1 'the guest ended with status 125 .*: the last of its words' \
 		'0 passed, 2 failed, 0 skipped' "$FELL$SOUND_END" "ok - perm: a: b\n$SOUND_END" 125
+	try "verdict: nor where the emulator was at fault, for what speed does not cause" ends_as 1 '^not ok - 7 switch: perm: a: b$' \
+		'0 passed, 3 failed, 0 skipped' "$FELL#   not of speed\n" "ok - perm: a: b\n$SOUND_END" 125 "$LOST_TIMER"
+	try "verdict: but for all else" ends_as 0 '^ok - 7 switch: perm: a: b$' \
+		'1 passed, 0 failed, 0 skipped' "$FELL" "ok - perm: a: b\n$SOUND_END" 125 "$LOST_TIMER"
 	try "verdict: nor for four" ends_as 1 '^not ok - 7 switch: perm: test 4$' \
 		'0 passed, 4 failed, 0 skipped' "$four$SOUND_END" "ok - perm: test 1\n$SOUND_END"
 	try "verdict: a result that is lost is missed" ends_as 1 '^not ok - 7 switch: .* not as many as its plan says$' \
@@ -726,6 +708,8 @@ run_verdict() {
 	try "verdict: a test that is not there any more has failed" failed_under_another_name
 	try "verdict: nor is lost what was not run" nothing_run_is_not_lost
 	try "verdict: a test of the host that does not end is named" a_host_that_dies_is_told
+	try "verdict: a declaration by a wrong word has failed" a_wrong_word_has_failed
+	try "verdict: and one in a guest" wrong_words_of_guests_have_failed
 	try "verdict: with what was expected, however much was seen" what_was_expected_is_told
 	try "verdict: by a command for a shell" commands_are_for_a_shell
 	local told='ok - perm: a\n# end perm\n# end of boot\n'
@@ -736,6 +720,7 @@ run_verdict() {
 	try "verdict: not in the gate" keeps $'started\nok - 7 switch: perm: a' gate '' '' "$told"
 	try "verdict: nor a guest of which a test failed" keeps $'started\nok - 7 switch: perm: a' all '' '' \
 		"not ok - perm: b\n#   not of speed\n$told"
+	try "verdict: nor one that ran on another tree" a_moved_tree_keeps_nothing "$told"
 	try "verdict: what the guard of the counts prints is read like all results" the_guard_is_read
 	try "verdict: one test of a suite of the host" only_runs 'cli/a: b' '1 0'
 	try "verdict: or of a part of it" only_runs cli/d '1 0'
@@ -752,20 +737,7 @@ run_verdict() {
 	try "verdict: nor one of a checkout that git does not read" git_must_read_the_checkout
 	run_begun
 	try "verdict: a suite that no row names is caught" an_unnamed_suite_is_caught
-	try "verdict: a folder calls for its suites" calls_for 'unit rdma seeds traffic cache cachedisk' lib/rdma/session.c
-	try "verdict: the longest row counts" calls_for 'gpu gpupin cuda' kernel/window.c
-	try "verdict: a script calls for its suite" calls_for copy tests/guest/copy.sh
-	try "verdict: a program calls for its users" calls_for pairs tests/guest/pairs_calls.h
-	try "verdict: also by a helper" calls_for rdma tests/guest/rdmaclient.c
-	try "verdict: a header, for the suites of who includes it" calls_for 'bigbar folio' tests/guest/mapped.h
-	try "verdict: a file in a folder not for its name's suite" calls_for cachedisk tests/guest/python/cache.py
-	try "verdict: a helper calls for who sources it" who_sources_it_is_called_for
-	try "verdict: also by another helper" calls_for 'cachedisk rdma cache cachefaults meter' tests/guest/helpers/served.sh
-	try "verdict: the lab's libcuda, for who has a GPU" each_calls_for gpupin <<<tests/guest/cuda/memory.c
-	try "verdict: what unit tests have calls for them" what_unit_tests_have_calls_for_them
-	try "verdict: a file without a row calls for all" calls_for "$(all_suites | xargs)" unheard/of.c
-	try "verdict: what the ring lacks is told" what_a_ring_lacks_is_told
-	try "verdict: a room shares a guest's suite with its users" rooms_share_a_guest_with_their_users
+	run_called
 	try "verdict: every file of a diff counts" in_a_repository every_file_of_a_diff_counts kernel/window.c kernel/pmem.c
 	try "verdict: a tree with a new file is not clean" in_a_repository a_tree_with_a_new_file_is_not_clean old.c
 	try "verdict: one that passed is noted" in_a_repository a_tree_that_passed_is_noted old.c
