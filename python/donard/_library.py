@@ -85,8 +85,11 @@ def buffer(what: str, value: Any, *, writable: bool = False) -> Any:
     try:
         return ffi.from_buffer(value, require_writable=writable)
     except (TypeError, BufferError):
-        wanted = "a buffer that can be written" if writable else "bytes, nor another contiguous buffer"
-        raise TypeError(f"{what} is not {wanted}: {type(value).__name__}") from None
+        pass
+    except ValueError:
+        memoryview(value)  # raises that of a buffer that was closed; numpy's are about its bytes, as a BufferError is
+    wanted = "a buffer that can be written" if writable else "bytes, nor another contiguous buffer"
+    raise TypeError(f"{what} is not {wanted}: {type(value).__name__}")
 
 
 def sized(structure: str, **members: Any) -> Any:

@@ -199,7 +199,10 @@ print(order[-1], order.count("donard_close"), len(order) > 1)"""
             with self.assertRaisesRegex(donard.Error, rf"descriptor {file.fileno()} is not a dma-buf's.* Memory\.export\(\) "):
                 self.context.from_dmabuf(file)
 
+    # numpy raises ValueError for what memoryview raises BufferError for.
     def test_wrong_names_and_buffers_are_called_by_name(self):
+        pairs, read_only, released = numpy.zeros((4, 2)), numpy.frombuffer(b"x", "u1"), memoryview(b"x")
+        released.release()
         with self.context.dram(4096) as memory:
             for kind, said, call in (
                     (TypeError, "path is no string and no path, but None", lambda: self.context.open(None)),
@@ -208,6 +211,9 @@ print(order[-1], order.count("donard_close"), len(order) > 1)"""
                     (TypeError, "dst is no donard.Memory and no donard.File", lambda: self.context.copy(memory, "b")),
                     (ValueError, "dst has a null character", lambda: self.context.copy("a", "b\0c")),
                     (TypeError, "data is not bytes, nor another contiguous buffer: str", lambda: memory.write("text")),
+                    (TypeError, "data is not bytes, nor another contiguous buffer: ndarray", lambda: memory.write(pairs.T)),
+                    (ValueError, "released memoryview", lambda: memory.write(released)),
+                    (TypeError, "into is not a buffer that can be written: ndarray", lambda: memory.readinto(read_only)),
                     (TypeError, "into is not a buffer that can be written: bytes", lambda: memory.readinto(b"x"))):
                 with self.subTest(said), self.assertRaises(kind) as caught:
                     call()
