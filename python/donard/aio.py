@@ -293,5 +293,6 @@ class Cache:
         try:
             await self._own.none()
         finally:
-            self._queue._all.remove(self._own)
+            if self._own in self._queue._all:
+                self._queue._all.remove(self._own)
             self._cache.close()

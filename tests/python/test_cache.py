@@ -237,6 +237,19 @@ class Awaited(WithLibrary):
 
         asyncio.run(asyncio.wait_for(body(), 2 * HANG_SECONDS))
 
+    # As all else that has a with statement.
+    def test_a_connection_may_be_left_twice(self):
+        async def body():
+            async with donard.aio.Queue(self.context) as queue, queue.connect("192.0.2.1") as cache:
+                async with cache:
+                    pass
+                self.assertEqual(self.library.calls[-1], ("close",))
+                with self.assertRaisesRegex(donard.Error, "connection lost"):
+                    async with cache:
+                        raise donard.Error(errno.ECONNRESET, "connection lost", "system")
+
+        asyncio.run(body())
+
     def test_a_queue_that_ends_gives_up_its_caches(self):
         async def body():
             queue = donard.aio.Queue(self.context)
