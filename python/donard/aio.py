@@ -36,6 +36,7 @@ class _InFlight:
         self._one_ended = asyncio.Event()
         self._begun: set[asyncio.Future[Completion]] = set()
         self.waiting: set[asyncio.Future[Completion]] = set()  # those of them that a task waits for
+        self.asking = 0  # tasks that wait for one, or for room
 
     async def _prepare(self, prepare: Callable[..., None], *arguments: Any, **options: Any) -> None:
         """There is more to run out of than requests, such as the commands that long ones are cut into."""
@@ -58,21 +59,28 @@ class _InFlight:
 
     async def request(self, prepare: Callable[..., None], *arguments: Any, moves: bool = True, **options: Any) -> Completion:
         """moves: a device reads or writes memory for it"""
-        async with self._room:
-            future = self._queue._loop.create_future()
-            await self._prepare(prepare, *arguments, user=future, **options)
-            future.add_done_callback(self._end_one)
-            self._begun.add(future)
-            self.waiting.add(future)
-            try:
-                return await self._queue._ended(future, moves)
-            finally:
-                self.waiting.discard(future)
-                self._one_ended.set()
+        self.asking += 1
+        try:
+            async with self._room:
+                return await self._request(prepare, *arguments, moves=moves, **options)
+        finally:
+            self.asking -= 1
+            self._one_ended.set()
+
+    async def _request(self, prepare: Callable[..., None], *arguments: Any, moves: bool, **options: Any) -> Completion:
+        future = self._queue._loop.create_future()
+        await self._prepare(prepare, *arguments, user=future, **options)
+        future.add_done_callback(self._end_one)
+        self._begun.add(future)
+        self.waiting.add(future)
+        try:
+            return await self._queue._ended(future, moves)
+        finally:
+            self.waiting.discard(future)
 
     async def none(self) -> None:
-        """Waits until nobody waits for one."""
-        while self.waiting:
+        """Waits until nobody asks for one."""
+        while self.asking:
             self._one_ended.clear()
             await self._one_ended.wait()
 
@@ -230,12 +238,13 @@ class Queue:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """Ends the queue, and its caches, when nobody waits for a request any more, or this task is canceled. What a
-        device has begun for files is awaited before, also for those who were canceled, and the event loop runs meanwhile."""
+        """Ends the queue, and its caches, when nobody waits for a request or for room any more, or this task is canceled. What
+        a device has begun for files is awaited before, also for those who were canceled, and the event loop runs meanwhile."""
         try:
             try:
-                for in_flight in list(self._all):
-                    await in_flight.none()
+                # A task that has waited for one may go on to another one, of which nobody asked anything before.
+                while asked := [in_flight for in_flight in self._all if in_flight.asking]:
+                    await asked[0].none()
             finally:
                 await self._drain()
         finally:
@@ -289,7 +298,7 @@ class Cache:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """Ends the connection when nothing is in flight any more, or at once if this task is canceled."""
+        """Ends the connection when nobody waits for a request or for room any more, or at once if this task is canceled."""
         try:
             await self._own.none()
         finally:

@@ -4,11 +4,15 @@ from donard._library import ffi, lib, sized
 
 
 class Library:
-    """The library, but for its caches. calls: what they were asked, name and arguments without handles and memories."""
+    """The library, but for its caches.
+
+    calls: what they were asked, name and arguments without handles and memories
+    begun: what has not completed
+    """
 
     def __init__(self):
         self.calls = []
-        self._begun = []
+        self.begun = []
         self._done = []
         self._object, self._none = ffi.new("char[]", b"192.0.2.1"), ffi.new("char[]", b"")
         self._failure = sized("donard_failure", code=lib.donard_version(), text=lib.donard_version(), object=self._object,
@@ -19,12 +23,12 @@ class Library:
 
     def complete(self, result=0, flags=0):
         """The oldest request."""
-        self._done.append((self._begun.pop(0), result, flags))
+        self._done.append((self.begun.pop(0), result, flags))
 
     def _ask(self, name, *arguments):
         *said, user = arguments
         self.calls.append((name, *(one for one in said if isinstance(one, int))))
-        self._begun.append(user)
+        self.begun.append(user)
         return 0
 
     def donard_cache_connect(self, queue, options, out):
@@ -34,7 +38,7 @@ class Library:
 
     def donard_cache_close(self, cache):
         self.calls.append(("close",))
-        self._begun.clear()
+        self.begun.clear()
 
     def donard_cache_write(self, cache, *arguments):
         return self._ask("write", *arguments)

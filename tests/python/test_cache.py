@@ -237,6 +237,52 @@ class Awaited(WithLibrary):
 
         asyncio.run(asyncio.wait_for(body(), 2 * HANG_SECONDS))
 
+    async def take_until(self, task, queue):
+        while not task.done():
+            if self.library.begun:
+                self.take(queue)
+            await asyncio.sleep(0)
+        return await task
+
+    async def one_after_the_other(self, end, ask):
+        """Two requests, where there is room for one, that are still to come when the block around them ends."""
+        async with end:
+            tasks = [asyncio.ensure_future(ask()) for _ in range(2)]
+            await asyncio.sleep(0)
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    # It does not matter how many of them have room.
+    def test_the_end_waits_for_who_waits_for_room(self):
+        file = AnyFile()
+
+        async def body():
+            async with donard.aio.Queue(self.context, depth=1) as other, donard.aio.Queue(self.context, depth=1) as queue:
+                cache = other.connect("192.0.2.1", depth=1)
+                for end, ask, taken in (queue, lambda: queue.flush(file), queue), (cache, cache.flush, other):
+                    done = await self.take_until(asyncio.ensure_future(self.one_after_the_other(end, ask)), taken)
+                    self.assertEqual([getattr(one, "result", one) for one in done], [0, 0])
+
+        asyncio.run(asyncio.wait_for(body(), 2 * HANG_SECONDS))
+
+    # The loop does not run between two of its requests: it asks one of them at any time.
+    def test_the_end_waits_for_who_asks_queue_and_cache_in_turn(self):
+        file = AnyFile()
+
+        async def alternate(queue, cache):
+            return [(await ask()).result for _ in range(3) for ask in (lambda: queue.flush(file), cache.flush)]
+
+        async def ending(queue):
+            async with queue:
+                task = asyncio.ensure_future(alternate(queue, queue.connect("192.0.2.1")))
+                await asyncio.sleep(0)
+            return await asyncio.gather(task, return_exceptions=True)
+
+        async def body():
+            queue = donard.aio.Queue(self.context)
+            self.assertEqual(await self.take_until(asyncio.ensure_future(ending(queue)), queue), [[0] * 6])
+
+        asyncio.run(asyncio.wait_for(body(), 2 * HANG_SECONDS))
+
     # As all else that has a with statement.
     def test_a_connection_may_be_left_twice(self):
         async def body():
