@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import TYPE_CHECKING, Any, Callable
 
 from ._library import Owner, Record, ffi, lib, name, number, sized, sizes
@@ -49,7 +50,11 @@ class Cache(Owner):
     each request completes with ECONNRESET, and each call raises it: close the cache, and connect again.
 
     A memory is held from its first use until forget() or the connection's end, also when it is closed before.
+
+    Close a connection in the queue's thread. When another thread finalizes one that was forgotten, the connection stays as
+    long as the queue does. A ResourceWarning says so.
     """
+    _cdata: Any = None
 
     def __init__(self, queue: Queue, address: str, port: int, depth: int, timeout_ms: int) -> None:
         place = name("address", address)
@@ -58,8 +63,8 @@ class Cache(Owner):
         out = ffi.new("struct donard_cache **")
         queue._check(lib.donard_cache_connect(queue._handle, options, out))
         self._queue = queue
-        self._cdata: Any = queue._context._root.hold(out[0], lib.donard_cache_close)
         self._closing: Callable[[], object] | None = None  # called before it closes, whoever closes it
+        self._cdata = queue._context._root.hold(out[0], lib.donard_cache_close)
         queue._caches.add(self)
 
     @property
@@ -136,3 +141,8 @@ class Cache(Owner):
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
+        if self._cdata is not None and self._queue._is_of_another_thread:
+            warn("a connection to a cache that was forgotten is finalized in another thread than its own: it stays as long as "
+                 "its queue does. Close it in the thread that made it.", ResourceWarning, source=self)

@@ -7,6 +7,7 @@ import errno
 import itertools
 import os
 import time
+import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
@@ -99,12 +100,15 @@ class Queue(Owner):
     The first request in each direction between a file and a memory asks for their route, and moves a block to prove it;
     that call waits. So do the first write that reaches another drive of an LVM or md device, and, at most once a second, a
     call that tries again to prove a route that could only be predicted.
+
+    Close a queue in its thread. When another thread finalizes one that was forgotten with requests in flight, nothing can
+    end these: they keep their memory until the process ends. A ResourceWarning says so.
     """
+    _cdata: Any = None
 
     def __init__(self, context: Context, depth: int, flags: int) -> None:
         options = sized("donard_queue_options", depth=number("depth", depth, 2**32 - 1), flags=flags)
         self._context = context
-        self._cdata: Any = context._make("donard_queue", lib.donard_queue_close, lib.donard_queue_open, options)
         self._process, self._thread = os.getpid(), MakingThread()
         self._completions = ffi.new("struct donard_completion[]", _BATCH)
         self._filled = 0  # how many of these may hold a completion that was not taken
@@ -113,6 +117,7 @@ class Queue(Owner):
         self._numbers = itertools.count(1)
         self._caches: weakref.WeakSet[Cache] = weakref.WeakSet()
         self._closing: Callable[[], object] | None = None  # called before it closes, whoever closes it
+        self._cdata = context._make("donard_queue", lib.donard_queue_close, lib.donard_queue_open, options)
         context._queues.add(self)
 
     @property
@@ -127,13 +132,18 @@ class Queue(Owner):
         return self._context._check(rc)
 
     def _refuse_strangers(self) -> None:
-        if self._cdata is not None and (self._inherited or not self._thread.runs()):
+        if self._cdata is not None and (self._inherited or self._is_of_another_thread):
             raise wrong_thread("this queue", "thread or process")
 
     @property
     def _inherited(self) -> bool:
         """Is this the child of a fork? Then the event loop's epoll, too, is the parent's."""
         return self._process != os.getpid()
+
+    @property
+    def _is_of_another_thread(self) -> bool:
+        """Then the library ends nothing that is in flight."""
+        return not self._inherited and not self._thread.runs()
 
     def _refuse_to_close(self) -> None:
         if not self._inherited:
@@ -299,3 +309,8 @@ class Queue(Owner):
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
+        if self._cdata is not None and self._requests and self._is_of_another_thread:
+            warn("a queue that was forgotten with requests in flight is finalized in another thread than its own: it keeps "
+                 "their memory until the process ends. Close it in the thread that made it.", ResourceWarning, source=self)

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sysfs in which a file of this machine lies on an NVMe drive, as tests/unit/queue_scene.c has it; in the build folder."""
+import gc
 import os
 import pathlib
 import shutil
 import tempfile
+import threading
 import unittest
+import warnings
 
 import donard
 
@@ -12,6 +15,32 @@ BLOCK = 64 << 10
 BDF = "0000:01:00.0"
 # What only ends a hang: of a wait. Of a whole test, twice that.
 HANG_SECONDS = 60
+
+
+def forgotten(make):
+    """The warnings when this thread forgets what another one, which is still there, has made; make() returns a list."""
+    made, has_made, may_end = [], threading.Event(), threading.Event()
+
+    def run():
+        try:
+            made.extend(make())
+        finally:
+            has_made.set()
+        may_end.wait(HANG_SECONDS)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    has_made.wait(HANG_SECONDS)
+    gc.collect()  # what others have forgotten
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            made.clear()
+            gc.collect()
+        return [(one.category, str(one.message)) for one in told]
+    finally:
+        may_end.set()
+        thread.join()
 
 
 class Scene:

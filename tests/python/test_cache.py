@@ -5,7 +5,7 @@ import errno
 import unittest
 import unittest.mock
 
-from scene import HANG_SECONDS
+from scene import HANG_SECONDS, forgotten
 from server import Library
 
 import donard
@@ -88,6 +88,17 @@ class Caches(WithLibrary):
             cache.info()
         cache.close()
         self.assertEqual(self.library.calls.count(("close",)), 1)
+
+    def test_a_connection_that_another_thread_forgets_is_told_of(self):
+        kept = []
+
+        def make():
+            kept.append(donard.Context().queue())
+            return [kept[0].connect("192.0.2.1")]
+
+        (category, message), = forgotten(make)
+        self.assertEqual(category, ResourceWarning)
+        self.assertIn("a connection to a cache that was forgotten", message)
 
     def test_wrong_arguments_are_called_by_name(self):
         cache = self.queue.connect("192.0.2.1")

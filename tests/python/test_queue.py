@@ -6,7 +6,7 @@ import os
 import threading
 import unittest
 
-from scene import BLOCK, WithQueues
+from scene import BLOCK, WithQueues, forgotten
 
 import donard
 
@@ -92,6 +92,22 @@ class Threads(WithQueues):
         self.queue().close()
         twice_in_a_thread_of_c(call)
         self.assertEqual(seen, [[], []])
+
+    # Nothing can end its requests there.
+    def test_a_queue_that_another_thread_forgets_is_told_of(self):
+        def make(reads):
+            context = donard.Context(sysfs_root=str(self.scene.root), dev_root=str(self.scene.root))
+            queue = context.queue()
+            if reads:
+                queue.read(context.open(self.scene.path), context.dram(BLOCK))
+                queue.submit()
+            return [queue]
+
+        self.queue().close()
+        self.assertEqual(forgotten(lambda: make(False)), [])
+        (category, message), = forgotten(lambda: make(True))
+        self.assertEqual(category, ResourceWarning)
+        self.assertIn("a queue that was forgotten with requests in flight", message)
 
     # Of the one that made it, also while another one exists.
     def test_a_thread_knows_its_own(self):
