@@ -19,7 +19,7 @@ $(BUILD)/tests/unit/test_serverevent.o: ALL_CFLAGS += -iquote tool
 $(BUILD)/tests/unit/test_serverevent: $(BUILD)/cli/serverevent.o $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o) $(BUILD)/words/words.o
 $(BUILD)/tests/unit/test_serverevent: UNIT_LIBS := -ljson-c -Wl$(comma)--wrap=poll
 $(BUILD)/tests/unit/test_rdma: $(addprefix $(BUILD)/tool/rdma/,latency.o pass.o pattern.o)
-$(BUILD)/tests/unit/test_rdma: UNIT_LIBS := -Wl$(comma)--wrap=dnd_route_probe
+$(BUILD)/tests/unit/test_rdma_register: UNIT_LIBS := -Wl$(comma)--wrap=dnd_route_probe
 $(BUILD)/tests/unit/test_rdma_run.o: ALL_CFLAGS += -iquote tool
 $(BUILD)/tests/unit/test_rdma_run: $(addprefix $(BUILD)/tool/,place.o $(addprefix rdma/,fail.o latency.o move.o pass.o pattern.o run.o service.o verify.o))
 $(BUILD)/tests/unit/test_rdma_run: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=donard_,memory_info $(addprefix rdma_,connect close client_info attach \
