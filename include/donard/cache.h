@@ -142,11 +142,12 @@ struct donard_cache_serve_options {
  * for a file on another file system than ext4 and XFS; -ENODATA when there is no log, -EILSEQ for a damaged one,
  * -EPROTONOSUPPORT for one of another version; -EBUSY when FORMAT would destroy data, when NVRAM,
  * drive, port or status socket are in use, when another region, a persistent one that this process may open, has
- * a log with records for the drive, and while the RDMA device is being bound or reset; -EHOSTUNREACH, -EOPNOTSUPP when the
- * drive, or the RDMA device, cannot reach the NVRAM directly; -EOPNOTSUPP also for volatile NVRAM, or an address that no RDMA
- * device serves; -ETIMEDOUT when no name server answers; -EACCES, -EPERM for NVRAM, a drive, an RDMA device or a port that
- * this user may not use, or a status socket that it may not make; -ENOSPC for too little NVRAM; -EAGAIN without a thread to
- * be had; -EIO, -ENOMEM; -EINVAL, -E2BIG for wrong options; others as donard_file_open() returns them for @backing.
+ * a log with records for the drive, and while the RDMA device is being bound or reset, or the NVRAM's is reset;
+ * -EHOSTUNREACH, -EOPNOTSUPP when the drive, or the RDMA device, cannot reach the NVRAM directly; -EOPNOTSUPP also for volatile
+ * NVRAM, or an address that no RDMA device serves; -ETIMEDOUT when no name server answers; -EACCES, -EPERM for NVRAM, a drive,
+ * an RDMA device or a port that this user may not use, or a status socket that it may not make; -ENOSPC for too little NVRAM;
+ * -EAGAIN without a thread to be had; -EIO, -ENOMEM; -EINVAL, -E2BIG for wrong options; others as donard_file_open() returns
+ * them for @backing.
  */
 int donard_cache_serve(struct donard_context *ctx, const char *nvram, const char *backing,
 		       const struct donard_cache_serve_options *options);

@@ -116,11 +116,12 @@ struct donard_rdma_registration_info {
  * A reset of the memory's device ends a registration as a dma-buf, if the verbs device
  * can be told of it (docs/lifetime.md): from then on requests fail; register again.
  *
- * Returns 0; -EOPNOTSUPP when this device cannot register this region; -EHOSTUNREACH when the
- * device has no route to it; -EBUSY while that device is being bound or reset; -ENOMEM when the
- * limit of locked memory is too low; -ENXIO past the memory's end; -ENODEV when the region is
- * going away; -EROFS when @rights would write memory that may not be written; -EINVAL for other
- * rights.
+ * Returns 0; -EOPNOTSUPP when this device cannot register this memory; -EHOSTUNREACH when the
+ * device has no route to it; -EBUSY while that device is being bound or reset, or the memory's
+ * device is reset; -ENOMEM when the limit of locked memory is too low, or for want of memory;
+ * -EMFILE, -ENFILE for want of a descriptor for the dma-buf; -ENXIO past the memory's end;
+ * -ENODEV when the region is going away; -EROFS when @rights would write memory that may not be
+ * written; -EINVAL for other rights; others when the device refuses the registration.
  */
 int donard_rdma_register(struct donard_memory *memory, uint64_t offset_bytes,
 			 uint64_t length_bytes, struct ibv_pd *pd, unsigned int rights,
@@ -354,10 +355,11 @@ struct donard_rdma_serve_options {
  * its device does not work again after a reset;
  * -EOPNOTSUPP, -ENETDOWN when no device serves the address; -EHOSTUNREACH when the address's device has no route to the
  * memory (of a client's device, that client is refused); -ETIMEDOUT when no name server answers; -EBUSY when the port is in use,
- * or the address's device is being bound or reset; -EACCES, -EPERM for an RDMA device or a port that this user may
- * not use; -EINVAL, -E2BIG for wrong options; -EROFS when clients would write memory that may not be written; -EOPNOTSUPP for
- * volatile memory that the CPU does not reach and that more than one client could write, since nothing could zero it between
- * them; even with options.clients 1, after a client that connected and did not take the offer, because it could have written.
+ * or the address's device is being bound or reset, or the memory's device is reset; -EACCES, -EPERM for an RDMA device or a port
+ * that this user may not use; -EINVAL, -E2BIG for wrong options; -EROFS when clients would write memory that may not be written;
+ * others as donard_rdma_register() returns them; -EOPNOTSUPP for volatile memory that the CPU does not reach and that more than
+ * one client could write, since nothing could zero it between them; even with options.clients 1, after a client that connected
+ * and did not take the offer, because it could have written.
  */
 int donard_rdma_serve(struct donard_memory *memory, const struct donard_rdma_serve_options *options);
 
@@ -417,10 +419,11 @@ struct donard_rdma_connect_options {
  *
  * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own machine, could not register its memory
  * for this client (the server's event says why), or was told to end; -EBUSY when it serves another client, or the RDMA device
- * of this side is being bound or reset; -EACCES when it does not offer these rights; -EACCES, -EPERM when this
- * user may not use the RDMA device; -ETIMEDOUT, -ECONNRESET, -EPROTO for the peer, and -ETIMEDOUT when no name server
- * answers; -EOPNOTSUPP, -ENETDOWN when no device reaches it, or it cannot register the memory; -EHOSTUNREACH when the device has no route to the memory; -ECANCELED when stop_fn ended
- * it; -EINVAL, -E2BIG for wrong options; -EIO, -ENODEV, -EROFS of the memory; -EAGAIN without a thread to be had; -ENOMEM;
+ * of this side is being bound or reset, or the memory's device is reset; -EACCES when it does not offer these rights;
+ * -EACCES, -EPERM when this user may not use the RDMA device; -ETIMEDOUT, -ECONNRESET, -EPROTO for the peer, and -ETIMEDOUT when
+ * no name server answers; -EOPNOTSUPP, -ENETDOWN when no device reaches it, or it cannot register the memory; -EHOSTUNREACH when
+ * the device has no route to the memory; -ECANCELED when stop_fn ended it; -EINVAL, -E2BIG for wrong options; -EIO, -ENODEV,
+ * -EROFS of the memory; -EAGAIN without a thread to be had; -ENOMEM;
  * others when the RDMA device of this side refuses what the connection needs.
  */
 int donard_rdma_connect(struct donard_context *ctx, const struct donard_rdma_connect_options *options,

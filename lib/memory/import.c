@@ -13,7 +13,6 @@
 #include "memory/memory.h"
 
 #define OUR_NAME	"p2pmem"
-#define KERNEL_ENOTSUPP	524	/* internal to the kernel, but NVIDIA's driver returns it to programs */
 
 static int check_range(struct donard_memory *memory, uint64_t offset, uint64_t *length)
 {
@@ -55,7 +54,7 @@ static void unmapped(struct donard_memory *memory, int error_number)
 {
 	char limit[DND_LIMIT_BYTES];
 
-	if (error_number == KERNEL_ENOTSUPP)
+	if (error_number == DND_KERNEL_ENOTSUPP)
 		error_number = EOPNOTSUPP;
 	if (dnd_map_limit(error_number, memory->length, false, limit, sizeof(limit))) {
 		snprintf(memory->unmapped, sizeof(memory->unmapped), "%s", limit);

@@ -6,6 +6,8 @@
 #include "donard/memory.h"
 #include "region/region.h"
 
+#define DND_KERNEL_ENOTSUPP	524	/* internal to the kernel, but NVIDIA's driver returns it to programs */
+
 struct donard_memory {
 	struct dnd_handle handle;	/* held by its owner, and by requests in flight */
 	unsigned int attachments;	/* how many of the holders are attachments of queues (queue/attach.c) */

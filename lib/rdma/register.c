@@ -80,14 +80,15 @@ static int export(const struct part *part, uint64_t *skip)
 				 dnd_round_up(from + part->length, granule) - first, O_RDWR);
 }
 
-/* Returns NULL, and sets the reason, if the memory cannot be registered as a dma-buf. */
+/* Returns NULL, and sets the reason and the errno, if the memory cannot be registered as a dma-buf. */
 static struct ibv_mr *register_dmabuf(struct ibv_pd *pd, const struct part *part, int access,
-				      struct dnd_registration *registration)
+				      struct dnd_registration *registration, int *error_number)
 {
 	struct ibv_mr *mr;
 	uint64_t skip;
 	int fd;
 
+	*error_number = EOPNOTSUPP;
 	if (!dnd_memory_is_region(part->memory) && !dnd_memory_is_imported(part->memory)) {
 		snprintf(registration->reason, sizeof(registration->reason),
 			 "plain memory has no dma-buf");
@@ -95,12 +96,15 @@ static struct ibv_mr *register_dmabuf(struct ibv_pd *pd, const struct part *part
 	}
 	fd = export(part, &skip);
 	if (fd < 0) {
-		set_reason(registration, dnd_memory_name(part->memory), "exports no dma-buf", -fd);
+		*error_number = -fd;
+		set_reason(registration, dnd_memory_name(part->memory), "exports no dma-buf", *error_number);
 		return NULL;
 	}
 	mr = ibv_reg_dmabuf_mr(pd, skip, part->length, start_of(part), fd, access);
-	if (!mr)
-		set_reason(registration, device_name(pd), "imports no dma-buf", errno);
+	if (!mr) {
+		*error_number = errno == DND_KERNEL_ENOTSUPP ? EOPNOTSUPP : errno;
+		set_reason(registration, device_name(pd), "imports no dma-buf", *error_number);
+	}
 	close(fd);	/* the registration keeps a reference to the dma-buf */
 	return mr;
 }
@@ -209,14 +213,50 @@ static int check_route(const struct donard_memory *memory, const struct ibv_pd *
 			route.reason[0] ? route.reason : "the kernel found no route", dnd_route_remedy(&route));
 }
 
+/* The kernel refuses an importer without a route, or whose addresses do not reach the memory.  The probe may know more. */
+static int import_refused(const struct donard_memory *memory, const struct ibv_pd *pd, int error_number)
+{
+	int rc = check_route(memory, pd);
+
+	if (rc)
+		return rc;
+	return dnd_fail(memory->ctx, DND_E_UNREACHABLE, "%s cannot reach %s: the import of its dma-buf was refused (%s). The "
+			"kernel's log may say why.", device_name(pd), dnd_memory_name(memory), strerror(error_number));
+}
+
+/*
+ * Of memory that can only be registered as a dma-buf.  Another device or other memory helps only if this is never possible;
+ * a device that imports dma-bufs may fail for the moment, or for want of something else (include/uapi/p2pmem.h).
+ */
+static int import_failed(const struct donard_memory *memory, const struct ibv_pd *pd,
+			 const struct dnd_registration *registration, int error_number)
+{
+	switch (error_number) {
+	case EOPNOTSUPP:
+	case EPROTONOSUPPORT:
+	case ENOSYS:
+	case ENOTTY:
+	case EINVAL:
+		return is_p2pdma(memory) ? no_pins(memory, pd, registration) : no_import(memory, pd, registration);
+	case EHOSTUNREACH:
+	case ERANGE:
+		return import_refused(memory, pd, error_number);
+	case EAGAIN:
+		return dnd_fail(memory->ctx, DND_E_BUSY, "%s cannot register %s now: its device is being reset, or its exporter has "
+				"something else to do first. Try again in a moment.", device_name(pd), dnd_memory_name(memory));
+	}
+	return dnd_fail_errno(memory->ctx, error_number, "%s cannot register %s as a dma-buf, and in no other way", device_name(pd),
+			      dnd_memory_name(memory));
+}
+
 int dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t length,
 		 struct ibv_pd *pd, unsigned int rights, struct dnd_registration *registration)
 {
 	const struct part part = { memory, offset, length };
-	int access = dnd_access(rights), rc;
+	int access = dnd_access(rights), error_number, rc;
 
 	memset(registration, 0, sizeof(*registration));
-	registration->mr = register_dmabuf(pd, &part, access, registration);
+	registration->mr = register_dmabuf(pd, &part, access, registration, &error_number);
 	if (registration->mr) {
 		registration->dmabuf = true;
 		snprintf(registration->reason, sizeof(registration->reason),
@@ -226,10 +266,8 @@ int dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t l
 	/* Nothing that the texts below advise helps there. */
 	if (dnd_target_gone(memory))
 		return dnd_target_gone_text(memory->ctx, memory);
-	if (is_p2pdma(memory))
-		return no_pins(memory, pd, registration);
-	if (is_for_importers(memory))
-		return no_import(memory, pd, registration);
+	if (is_p2pdma(memory) || is_for_importers(memory))
+		return import_failed(memory, pd, registration, error_number);
 	rc = check_route(memory, pd);
 	if (rc)
 		return rc;

@@ -10,7 +10,7 @@
 #include "rdma/register.h"
 #include "says.h"
 
-/* ---- registration of pages that a device pins ---- */
+/* ---- what is played ---- */
 
 static enum donard_route_type found_route;
 static char asked_bdf[DONARD_BDF_BYTES];
@@ -67,10 +67,42 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 	return 0;
 }
 
+static int export_error, import_error;	/* with which it is refused */
+static int exporting_fd = -1, exported_fd;	/* of the region; of the dma-buf that it gives out */
+static struct p2pmem_export_dmabuf exported;
+
+static int play_ioctl(int fd, unsigned long request, void *argument)
+{
+	if (fd != exporting_fd || request != P2PMEM_IOC_EXPORT_DMABUF)
+		return ASK_THE_KERNEL;
+	if (export_error) {
+		errno = export_error;
+		return -1;
+	}
+	exported = *(struct p2pmem_export_dmabuf *)argument;
+	return fcntl(exported_fd, F_DUPFD_CLOEXEC, 0);
+}
+
+static void begin_exports(void)
+{
+	exporting_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	exported_fd = memfd_create("of-a-test", MFD_CLOEXEC);
+}
+
+static void end_exports(void)
+{
+	close(exported_fd);
+	close(exporting_fd);
+	exporting_fd = -1;
+	export_error = import_error = 0;
+}
+
+/* ---- pages that a device pins ---- */
+
 static int registers_of(struct fake *fake, const char *device_name, uint32_t kind, uint32_t page_type)
 {
 	const struct donard_memory memory = {
-		.ctx = fake->ctx, .region = { .fd = 1000000, .name = "p2pmem0", .bdf = "0000:03:00.0", .info = {
+		.ctx = fake->ctx, .region = { .fd = exporting_fd < 0 ? 1000000 : exporting_fd, .name = "p2pmem0", .bdf = "0000:03:00.0", .info = {
 			.kind = kind, .page_type = page_type, .granule_bytes = 4096,
 		} }, .dmabuf.fd = -1, .length = 4096,
 	};
@@ -112,15 +144,19 @@ static void pinned_pages_need_a_route(void **state)
 	assert_says(donard_error(fake->ctx), "mlx5_9: sysfs does not tell its PCI function");
 }
 
+/* ---- memory that only a dma-buf registers ---- */
+
 /* What helps with pages that nobody pins: other pages, where the region can have them. */
 static void p2pdma_pages_need_an_importer(void **state)
 {
 	struct fake *fake = *state;
 	const struct donard_context *ctx = fake->ctx;
 
+	begin_exports();
+	import_error = EOPNOTSUPP;
 	assert_int_equal(registers_of(fake, "rxe0", P2PMEM_KIND_PCI_BAR, P2PMEM_PAGES_P2PDMA), -EOPNOTSUPP);
 	assert_says(donard_error(ctx), "rxe0 cannot register p2pmem0: its pages are of type p2pdma, which can only be "
-		    "registered as a dma-buf, and p2pmem0 exports no dma-buf (");
+		    "registered as a dma-buf, and rxe0 imports no dma-buf (Operation not supported).");
 	assert_says(donard_error(ctx), "Give the region generic pages (donard_region_set_page_type(p2pmem0, generic)), or use "
 		    "a device that imports dma-bufs.");
 	assert_int_equal(registers_of(fake, "rxe0", P2PMEM_KIND_NVME_CMB, P2PMEM_PAGES_P2PDMA), -EOPNOTSUPP);
@@ -130,6 +166,61 @@ static void p2pdma_pages_need_an_importer(void **state)
 	assert_int_equal(registers_of(fake, "rxe0", P2PMEM_KIND_GPU_NVIDIA, P2PMEM_PAGES_P2PDMA), -EOPNOTSUPP);
 	assert_says(donard_error(ctx), "static BAR1), so that the page type stays p2pdma. Remove the region, start the driver "
 		    "without RMForceStaticBar1 and add it anew, or use a device that imports dma-bufs.");
+	end_exports();
+}
+
+/* A NIC that imports dma-bufs, which is below a function. */
+static int registers_p2pdma(struct fake *fake)
+{
+	return registers_of(fake, "mlx5_2", P2PMEM_KIND_PCI_BAR, P2PMEM_PAGES_P2PDMA);
+}
+
+static void add_importer(struct fake *fake)
+{
+	fake_file(fake, "devices/pci0000:00/0000:06:00.0/infiniband/mlx5_2/node_guid", "1");
+	fake_link(fake, "class/infiniband/mlx5_2/device", "devices/pci0000:00/0000:06:00.0");
+}
+
+/* The kernel judges the route of who imports; what it finds is not for want of an importer. */
+static void p2pdma_pages_need_a_route(void **state)
+{
+	static const int refusals[] = { EHOSTUNREACH, ERANGE };
+	struct fake *fake = *state;
+
+	add_importer(fake);
+	begin_exports();
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		import_error = refusals[i];
+		found_route = DONARD_ROUTE_NONE;
+		assert_int_equal(registers_p2pdma(fake), -EHOSTUNREACH);
+		assert_string_equal(donard_error_code(fake->ctx), "unreachable");
+		assert_says(donard_error(fake->ctx), "mlx5_2 (0000:06:00.0) cannot reach p2pmem0 (0000:03:00.0): its host bridge is not listed");
+		found_route = DONARD_ROUTE_SWITCH;	/* as the route of its pages, which is not that of a dma-buf */
+		assert_int_equal(registers_p2pdma(fake), -EHOSTUNREACH);
+		assert_says(donard_error(fake->ctx), "mlx5_2 cannot reach p2pmem0: the import of its dma-buf was refused (");
+	}
+	end_exports();
+}
+
+/* A moment later it works, or when the program has let go of something. */
+static void p2pdma_pages_may_have_to_wait(void **state)
+{
+	struct fake *fake = *state;
+
+	add_importer(fake);
+	begin_exports();
+	found_route = DONARD_ROUTE_NONE;	/* which is not the reason */
+	import_error = EAGAIN;
+	assert_int_equal(registers_p2pdma(fake), -EBUSY);
+	assert_string_equal(donard_error_code(fake->ctx), "busy");
+	assert_says(donard_error(fake->ctx), "mlx5_2 cannot register p2pmem0 now: its device is being reset");
+	import_error = ENOMEM;
+	assert_int_equal(registers_p2pdma(fake), -ENOMEM);
+	assert_says(donard_error(fake->ctx), "mlx5_2 cannot register p2pmem0 as a dma-buf, and in no other way: Cannot allocate memory.");
+	export_error = EMFILE;
+	assert_int_equal(registers_p2pdma(fake), -EMFILE);
+	assert_says(donard_error(fake->ctx), "Too many open files. This process has as many descriptors as it may");
+	end_exports();
 }
 
 /* ---- registration as a dma-buf ---- */
@@ -158,18 +249,10 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	asked.fd = fd;
 	asked.access = access;
 	asked.file = file_of(fd);
-	return &imported_mr;
-}
-
-static int exporting_fd = -1, exported_fd;	/* of the region; of the dma-buf that it gives out */
-static struct p2pmem_export_dmabuf exported;
-
-static int play_ioctl(int fd, unsigned long request, void *argument)
-{
-	if (fd != exporting_fd || request != P2PMEM_IOC_EXPORT_DMABUF)
-		return ASK_THE_KERNEL;
-	exported = *(struct p2pmem_export_dmabuf *)argument;
-	return fcntl(exported_fd, F_DUPFD_CLOEXEC, 0);
+	if (!import_error)
+		return &imported_mr;
+	errno = import_error;
+	return NULL;
 }
 
 /* A part of the memory, which lies at @at of the file of @dmabuf, becomes known by that file, and under its address. */
@@ -219,6 +302,44 @@ static void imported_memory_is_handed_on(void **state)
 	donard_memory_free(memory);
 }
 
+/* Of another exporter: what its pages are does not matter, since nobody may pin them. */
+static int registers_foreign(struct donard_memory *memory, int refusal)
+{
+	struct donard_rdma_registration *registration;
+	struct ibv_device device = { .name = "mlx5_2" };
+	struct ibv_context verbs = { .device = &device };
+	struct ibv_pd pd = { .context = &verbs };
+	int rc;
+
+	import_error = refusal;
+	rc = donard_rdma_register(memory, 0, 4096, &pd, DONARD_RDMA_WRITE, &registration);
+	import_error = 0;
+	return rc;
+}
+
+static void imported_memory_may_have_to_wait(void **state)
+{
+	static const int never[] = { EOPNOTSUPP, EINVAL, 524 };	/* the kernel's own ENOTSUPP */
+	struct fake *fake = *state;
+	struct donard_memory *memory = dnd_memory_new(fake->ctx, "");
+
+	assert_non_null(memory);
+	memory->dmabuf = (struct dnd_dmabuf){
+		.fd = memfd_create("of-a-test", MFD_CLOEXEC), .writable = true, .name = "dma-buf of stranger",
+	};
+	memory->pages = DONARD_PAGES_NONE;
+	memory->length = 65536;
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
+		assert_int_equal(registers_foreign(memory, never[i]), -EOPNOTSUPP);
+		assert_says(donard_error(fake->ctx), "mlx5_2 cannot register dma-buf of stranger: it has no pages of the host's memory to pin");
+	}
+	assert_int_equal(registers_foreign(memory, EAGAIN), -EBUSY);
+	assert_int_equal(registers_foreign(memory, EHOSTUNREACH), -EHOSTUNREACH);
+	assert_says(donard_error(fake->ctx), "mlx5_2 cannot reach dma-buf of stranger: the import of its dma-buf was refused (No route to host)");
+	assert_int_equal(registers_foreign(memory, ENOMEM), -ENOMEM);
+	donard_memory_free(memory);
+}
+
 /* Whole granules are exported. */
 static void memory_of_a_region_is_exported(void **state)
 {
@@ -227,17 +348,17 @@ static void memory_of_a_region_is_exported(void **state)
 
 	assert_non_null(memory);
 	memory->region.info.granule_bytes = 1 << 16;
-	memory->region.fd = exporting_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	begin_exports();
+	memory->region.fd = exporting_fd;
 	memory->window = (struct dnd_window){ .map = mapped, .file_offset = 2 << 16, .data = mapped + 8192 + 100 };
 	memory->length = 2 << 16;
-	exported_fd = memfd_create("of-a-test", MFD_CLOEXEC);
 	registers_dmabuf(memory, 66000, 60000, exported_fd, 8192 + 100 + 66000 - (1 << 16));
 	assert_int_equal(asked.iova, (uintptr_t)mapped + 8192 + 100 + 66000);
 	assert_int_equal(exported.file_offset, 3 << 16);
 	assert_int_equal(exported.length, 2 << 16);
 	assert_int_equal(exported.fd_flags, O_RDWR | O_CLOEXEC);
-	close(exported_fd);
-	exporting_fd = -1;
+	memory->region.fd = -1;
+	end_exports();
 	donard_memory_free(memory);
 }
 
@@ -247,7 +368,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(pinned_pages_need_a_route), CASE(p2pdma_pages_need_an_importer), CASE(imported_memory_is_handed_on),
-		CASE(memory_of_a_region_is_exported),
+		CASE(memory_of_a_region_is_exported), CASE(p2pdma_pages_need_a_route), CASE(p2pdma_pages_may_have_to_wait),
+		CASE(imported_memory_may_have_to_wait),
 	};
 
 	return cmocka_run_group_tests_name("rdma_register", tests, NULL, NULL);
