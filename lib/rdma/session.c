@@ -57,6 +57,7 @@ static int accept_client(struct dnd_session *session, uint8_t reads)
 	if (rdma_accept(session->id, &param))
 		return dnd_fail_errno(session->service->ctx, errno, "%s: the connection cannot be "
 				      "accepted", session->peer);
+	session->link.heard = dnd_now_seconds();	/* only now can it know of the offer; to register the memory may take long */
 	return 0;
 }
 

@@ -95,6 +95,7 @@ static struct ibv_mr offered_mr;
 static struct ibv_cq *offered_cq;
 static struct dnd_offer offered;
 static unsigned int accepted_reads;
+static double registers_seconds;	/* how long that takes */
 
 int __wrap_dnd_link_open(struct donard_context *ctx, struct dnd_link *link, struct rdma_cm_id *id, const struct dnd_link_size *size);
 int __wrap_dnd_link_open(struct donard_context *ctx, struct dnd_link *link, struct rdma_cm_id *id, const struct dnd_link_size *size)
@@ -103,6 +104,7 @@ int __wrap_dnd_link_open(struct donard_context *ctx, struct dnd_link *link, stru
 	(void)id;
 	(void)size;
 	link->cq = offered_cq;
+	link->heard = dnd_now_seconds() - registers_seconds;
 	return 0;
 }
 
@@ -599,6 +601,23 @@ static void no_more_reads_than_the_client_asks_for(void **state)
 	assert_int_equal(accepted(scene, 16), 0);
 }
 
+/* It cannot know of the offer before, nor say anything: what the server registers is none of its silence. */
+static void clients_time_begins_with_the_offer(void **state)
+{
+	struct scene *scene = *state;
+	struct dnd_session session;
+
+	offered_cq = &scene->cq;
+	scene->service.rights = DONARD_RDMA_READ;
+	registers_seconds = 20;
+	assert_int_equal(dnd_session_begin(&session, &scene->service, &scene->id, 16), 0);
+	registers_seconds = 0;
+	assert_int_equal(dnd_session_serve(&session), 0);
+	session.link.heard -= 20;
+	assert_int_equal(dnd_session_serve(&session), -ETIMEDOUT);
+	assert_says(donard_error(scene->fake->ctx), "was silent for 10000 ms");
+}
+
 /* A client takes no name of several words. */
 static void offer_of_an_imported_buffer(void **state)
 {
@@ -621,7 +640,7 @@ int main(void)
 		CASE(answer_waits_for_a_slot), CASE(withdrawal_waits_for_a_slot), CASE(answer_to_a_good_bye_arrives),
 		CASE(nobody_is_withdrawn_from_twice), CASE(lost_client_may_leave_bytes), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
 		CASE(program_answers), CASE(program_has_its_own_numbers), CASE(strange_questions_end_a_client), CASE(sync_is_no_farewell), CASE(offer_names_the_first_byte),
-		CASE(no_more_reads_than_the_client_asks_for), CASE(offer_of_an_imported_buffer), CASE(exporter_is_asked),
+		CASE(no_more_reads_than_the_client_asks_for), CASE(offer_of_an_imported_buffer), CASE(clients_time_begins_with_the_offer), CASE(exporter_is_asked),
 		CASE(server_ends_during_a_barrier), CASE(work_ends_with_its_client),
 		CASE(barrier_tells_of_a_reset),
 	};
