@@ -336,6 +336,11 @@ static unsigned int silence_ms(const struct dnd_session *session)
 	return timeout_ms;
 }
 
+static bool is_silent(const struct dnd_session *session)
+{
+	return (dnd_now_seconds() - session->link.heard) * 1000 > silence_ms(session);
+}
+
 static int silent(struct dnd_session *session)
 {
 	return dnd_fail(session->service->ctx, DND_E_PEER_SILENT, "%s was silent for %u ms: it, or "
@@ -397,9 +402,12 @@ int dnd_session_serve(struct dnd_session *session)
 	rc = take_completions(session);
 	if (!rc && session->heard.request.type)
 		rc = answer_request(session);
+	/* The program may have worked for long without keeping up: what the client said meanwhile is unread. */
+	if (!rc && is_silent(session))
+		rc = take_completions(session);
 	if (rc)
 		return explain(session, rc);
-	if ((dnd_now_seconds() - session->link.heard) * 1000 > silence_ms(session))
+	if (is_silent(session))
 		return session->heard.said_bye ? -ESHUTDOWN : silent(session);
 	return 0;
 }

@@ -13,6 +13,7 @@
 static struct dnd_message played_sent;
 static unsigned int played_sends;
 static uint64_t played_done;	/* the slot whose send completes at the next look, plus one */
+static uint8_t *played_ping;	/* where a ping of the client lies at the next look; or NULL */
 static unsigned int played_looks;	/* for completions */
 static bool played_arrives;	/* what is sent completes by itself */
 
@@ -67,11 +68,25 @@ static int play_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 	(void)cq;
 	(void)count;
 	played_looks++;
+	if (played_ping) {
+		dnd_message_encode(&(struct dnd_message){ .type = DND_PING }, played_ping);
+		played_ping = NULL;
+		*wc = (struct ibv_wc){ .wr_id = DND_WR_RECV, .opcode = IBV_WC_RECV, .byte_len = DND_MESSAGE_BYTES };
+		return 1;
+	}
 	if (!played_done)
 		return 0;
 	*wc = (struct ibv_wc){ .wr_id = DND_WR_SEND | (played_done - 1), .status = IBV_WC_SUCCESS };
 	played_done = 0;
 	return 1;
+}
+
+static int play_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)qp;
+	(void)wr;
+	(void)bad;
+	return 0;
 }
 
 static int play_notify(struct ibv_cq *cq, int solicited)
@@ -160,6 +175,8 @@ struct scene {
 	struct dnd_session session;
 	unsigned int answered;
 	bool program_changes, program_fails, program_keeps_up;
+	bool client_pings;		/* while the program works */
+	double program_seconds;		/* for which it works, and does not keep up */
 	int program_returns;
 };
 
@@ -168,6 +185,9 @@ static int answers(void *user, const struct donard_rdma_asked *asked, struct don
 	struct scene *scene = user;
 
 	scene->answered++;
+	scene->session.link.heard -= scene->program_seconds;
+	if (scene->client_pings)
+		played_ping = scene->session.link.messages;
 	if (scene->program_keeps_up)
 		return donard_rdma_keep_up(asked);
 	if (scene->program_fails)
@@ -189,6 +209,7 @@ static void play_link(struct scene *scene)
 	struct dnd_link *link = &scene->session.link;
 
 	scene->verbs.ops.post_send = play_post_send;
+	scene->verbs.ops.post_recv = play_post_recv;
 	scene->verbs.ops.poll_cq = play_poll_cq;
 	scene->verbs.ops.req_notify_cq = play_notify;
 	scene->qp.context = scene->cq.context = &scene->verbs;
@@ -227,6 +248,7 @@ static int setup(void **state)
 	play_link(scene);
 	played_sends = played_looks = 0;
 	played_done = 0;
+	played_ping = NULL;
 	played_arrives = false;
 	*state = scene;
 	return 0;
@@ -331,6 +353,21 @@ static void program_answers(void **state)
 	asks(scene, 0);
 	assert_int_equal(dnd_session_serve(&scene->session), -EILSEQ);
 	assert_string_equal(donard_error(scene->fake->ctx), "the program's own words");
+}
+
+/* The server has read nothing meanwhile, so that what the client said is still there. */
+static void slow_program_does_not_silence_its_client(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->program_seconds = 20;
+	scene->client_pings = true;
+	asks(scene, 0);
+	assert_int_equal(dnd_session_serve(&scene->session), 0);
+	assert_int_equal(played_sent.type, DND_ALIVE);
+	scene->client_pings = false;
+	asks(scene, 0);
+	assert_int_equal(dnd_session_serve(&scene->session), -ETIMEDOUT);
 }
 
 /* They mean a reset, a removal or the server's end only if the library says so. */
@@ -639,7 +676,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(answer_waits_for_a_slot), CASE(withdrawal_waits_for_a_slot), CASE(answer_to_a_good_bye_arrives),
 		CASE(nobody_is_withdrawn_from_twice), CASE(lost_client_may_leave_bytes), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
-		CASE(program_answers), CASE(program_has_its_own_numbers), CASE(strange_questions_end_a_client), CASE(sync_is_no_farewell), CASE(offer_names_the_first_byte),
+		CASE(program_answers), CASE(slow_program_does_not_silence_its_client), CASE(program_has_its_own_numbers), CASE(strange_questions_end_a_client), CASE(sync_is_no_farewell), CASE(offer_names_the_first_byte),
 		CASE(no_more_reads_than_the_client_asks_for), CASE(offer_of_an_imported_buffer), CASE(clients_time_begins_with_the_offer), CASE(exporter_is_asked),
 		CASE(server_ends_during_a_barrier), CASE(work_ends_with_its_client),
 		CASE(barrier_tells_of_a_reset),
