@@ -609,7 +609,8 @@ int donard_rdma_sync(struct donard_rdma_client *client, struct donard_memory *me
  * @size: sizeof(struct donard_rdma_question)
  * @service: which of info.services
  * @reserved: zero
- * @offset_bytes, @length_bytes: the range of the offered memory that it is about
+ * @offset_bytes, @length_bytes: the range of the offered memory that it is about: at least 1 byte, also where the two programs
+ *	agree that it does not matter
  * @value: any number
  */
 struct donard_rdma_question {
@@ -630,8 +631,8 @@ struct donard_rdma_question {
  * The call waits for all requests.  What was written before is in the server's memory, past the barrier of its device, when the
  * program there gets the question.
  *
- * Returns 0; -EACCES when the program has no such service; -ENXIO past the end of the offer; -EINVAL, -E2BIG for a wrong
- * question; as donard_rdma_wait().
+ * Returns 0; -EACCES when the program has no such service; -ENXIO past the end of the offer; -EINVAL for no bytes;
+ * -EINVAL, -E2BIG for a wrong question; as donard_rdma_wait().
  */
 int donard_rdma_ask(struct donard_rdma_client *client, const struct donard_rdma_question *question,
 		    struct donard_rdma_answer *answer);

@@ -464,6 +464,9 @@ DND_PUBLIC int donard_rdma_ask(struct donard_rdma_client *client, const struct d
 	if (!rc && (asked.service >= DONARD_RDMA_SERVICES_MAX || !(client->offer.services & 1U << asked.service)))
 		rc = dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: the server's program has no service %u.", client->reach.peer,
 			      asked.service);
+	if (!rc && !asked.length_bytes)
+		rc = dnd_fail_member(client->ctx, DND_E_BAD_OPTION, DND_LEAST("length", 0, 1),
+				     "%s: a question is about at least 1 byte of what is offered.", client->reach.peer);
 	if (!rc)
 		rc = check_offered(client, asked.offset_bytes, asked.length_bytes);
 	if (rc)

@@ -92,6 +92,8 @@ static void refuses(void)
 	question.service = 1;
 	question.offset_bytes = BYTES;
 	EQUAL(-ENXIO, donard_rdma_ask(client, &question, &answer));
+	question.offset_bytes = question.length_bytes = 0;
+	EQUAL(-EINVAL, donard_rdma_ask(client, &question, &answer));
 	EQUAL(0, donard_rdma_wait(client, 1, 0));
 }
 

@@ -632,6 +632,28 @@ static void nothing_left_to_register(void **state)
 	assert_int_equal(donard_rdma_register(scene.memory, 1, BYTES, NULL, DONARD_RDMA_READ, &registration), -ENXIO);
 }
 
+/* A question of no bytes goes past no end: it is a wrong question. */
+static void questions_are_about_bytes(void **state)
+{
+	struct donard_rdma_question question = { .size = sizeof(question) };
+	struct donard_rdma_answer reply = { .size = sizeof(reply) };
+	struct donard_failure failure = { .size = sizeof(failure) };
+
+	(void)state;
+	scene.client->offer.services = 1;
+	assert_int_equal(donard_rdma_ask(scene.client, &question, &reply), -EINVAL);
+	assert_says(donard_error(scene.fake->ctx), "192.0.2.7: a question is about at least 1 byte");
+	assert_int_equal(donard_failure_get(scene.fake->ctx, &failure), 0);
+	assert_string_equal(failure.member, "length");
+	assert_int_equal(failure.limit, 1);
+	question.offset_bytes = BYTES;
+	question.length_bytes = 1;
+	assert_int_equal(donard_rdma_ask(scene.client, &question, &reply), -ENXIO);
+	assert_int_equal(scene.sent[DND_ASK], 0);
+	question.offset_bytes = BYTES - 1;
+	assert_int_equal(donard_rdma_ask(scene.client, &question, &reply), 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -639,7 +661,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(requests_go_in_chains), CASE(large_chains_are_short), CASE(end_of_writes_is_read_back), CASE(failure_stays),
 		CASE(stopping_ends_the_call_alone), CASE(silent_server_is_found), CASE(caller_may_have_been_away),
-		CASE(question_waits_for_the_one_before), CASE(after_good_bye_there_is_only_leaving),
+		CASE(question_waits_for_the_one_before), CASE(questions_are_about_bytes), CASE(after_good_bye_there_is_only_leaving),
 		CASE(refused_requests_end_the_connection), CASE(stopped_reading_back_is_not_counted),
 		CASE(memory_without_a_mapping_has_its_offset), CASE(reset_source_is_not_durable),
 		CASE(reset_target_is_not_durable), CASE(reads_need_rights), CASE(pings_are_in_time),
