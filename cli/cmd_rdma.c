@@ -245,7 +245,7 @@ static int run_bw(struct cli *cli)
 
 static const struct cli_option transfer_options[] = {
 	WHERE_OPTIONS,
-	{ "size", "SIZE", "how much; default: all that is offered" },
+	{ "size", "SIZE", "how much; default: all that is offered, if at most 1G" },
 	{ "block-size", "SIZE", "size of one request; default 64K" },
 	{ "queue-depth", "N", "requests in flight; default 16" },
 	{ "iterations", "N", "how often, each time with other test data; default 1" },

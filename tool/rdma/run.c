@@ -134,8 +134,8 @@ static int check_range(struct cli_rdma_work *work)
 				     "bytes of %s. Use a smaller --size or --offset.", server->peer, length, offset, offered,
 				     server->target);
 	if (!work->options.length_bytes && length > CLI_RDMA_DEFAULT_MAX)
-		return cli_rdma_fail(work->ctx, EINVAL, "bad-option", "%s: %llu bytes of %s are offered: too many to move by "
-				     "default. Give the amount with --size.", server->peer, length, server->target);
+		return cli_rdma_fail(work->ctx, ENXIO, "past-end", "%s: %llu bytes of %s are to be moved, and by default %llu at most. "
+				     "Give the amount with --size.", server->peer, length, server->target, CLI_RDMA_DEFAULT_MAX);
 	result->block_bytes = cli_rdma_least(work->options.block_bytes, length);
 	return 0;
 }
