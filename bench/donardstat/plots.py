@@ -43,11 +43,19 @@ def _dram_finding(found: Sequence[Point]) -> str:
     return "Host DRAM touched per byte copied, by method"
 
 
+def _of_first_run(found: Sequence[Point]) -> tuple[list[Point], str]:
+    """Bars are of one run; its name, where there are others."""
+    first = min(point.file for point in found)
+    mine = [point for point in found if point.file == first]
+    return mine, f"; {first}" if len(mine) < len(found) else ""
+
+
 def dram_per_byte(results: Results) -> Figure | None:
-    found = [point for point in points(usual_shape(main_case(without_levers(copies(results, "copy-counts")))))
-             if point.dram is not None]
-    if not found:
+    of_all = [point for point in points(usual_shape(main_case(without_levers(copies(results, "copy-counts")))))
+              if point.dram is not None]
+    if not of_all:
         return None
+    found, run_name = _of_first_run(of_all)
     names = sorted({point.method for point in found}, key=method_order)
     panels = []
     for direction in directions(found):
@@ -57,7 +65,7 @@ def dram_per_byte(results: Results) -> Figure | None:
                 share(point.dram) if point else "not measured") for name, point in there]))
     used = {key for point in found for _, key in _dram_parts(point)}
     heading = Heading(_dram_finding(found), f"NVMe drive and device memory; Linux {found[0].kernel}, blocks of 1 MiB, "
-                      "depth 16", _mark(runs(results, "copy-counts")))
+                      f"depth 16{run_name}", _mark(runs(results, "copy-counts")))
     return bars_figure(heading, panels, linear_axis([point.dram * 1.12 for point in found]),
                        "bytes of host DRAM touched per byte copied",
                        [(text, colour(key)) for key, text in (*PARTS, IN_ALL) if key in used])

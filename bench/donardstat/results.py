@@ -299,10 +299,10 @@ def main_case(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def usual_shape(samples: Iterable[Sample]) -> list[Sample]:
-    """Blocks of 1 MiB, depth 16; a tool without a queue, or a small region, takes part with the depth it has."""
+    """Blocks of 1 MiB, depth 16; a tool without a queue, or a run on a small region, takes part with the depth it has."""
     usual = []
     for group in groups((sample for sample in samples if sample["block_bytes"] == MIB and sample["threads"] == 1),
-                        lambda sample: sample["method"]):
+                        lambda sample: (sample["file"], sample["method"])):
         depths = {sample["queue_depth"] for sample in group}
         depth = 16 if 16 in depths else max(depths)
         usual += [sample for sample in group if sample["queue_depth"] == depth]

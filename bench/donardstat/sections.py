@@ -50,16 +50,34 @@ def summary(results: Results) -> list[str]:
 
 # ---- methods side by side ----
 
-def _method_line(point: Point, rates: Sequence[Point], emulated: bool) -> list[str]:
+def _name(point: Point, said: Iterable[str] = ()) -> str:
+    """The method, and what tells it from the same one of another line."""
+    more = ", ".join(said)
+    return method_name(point.method) + (f" ({more})" if more else "")
+
+
+def _file_name(there: Iterable[Point]) -> Callable[[Point], list[str]]:
+    """Of a point, where these are of several files."""
+    several = len({point.file for point in there}) > 1
+    return lambda point: [point.file] if several else []
+
+
+def _of_its_run(rates: Sequence[Point], point: Point) -> Sequence[Point]:
+    """A run that was not timed itself, because of its meter, takes the rates of those that were."""
+    return [rated for rated in rates if rated.file == point.file] or rates
+
+
+def _method_line(point: Point, file: list[str], all_rates: Sequence[Point], emulated: bool) -> list[str]:
     """Rates as ratios to the fastest; of real machines in MB/s, too. An emulator's seconds mean nothing; how they
     compare does."""
+    rates = _of_its_run(all_rates, point)
     fastest = stats.most(rated.bytes_per_second for rated in rates)
     mine, donard = of_method(rates, point.method), of_method(rates, "donard")
     rate, cpu = (mine.bytes_per_second, mine.cpu_seconds_per_gib) if mine else (None, None)
     if emulated:
         cpu = stats.over(cpu, donard.cpu_seconds_per_gib if donard else None)
-    depth = "" if point.queue_depth == 16 else f" (depth {point.queue_depth})"
-    return [method_name(point.method) + depth,
+    depth = [] if point.queue_depth == 16 else [f"depth {point.queue_depth}"]
+    return [_name(point, depth + file),
             *map(share, (point.dma_payload, point.cpu_payload, point.overhead, point.dram)),
             grouped(point.instructions_per_mib), grouped(point.faults_per_gib), ratio(cpu),
             *([] if emulated else [grouped(stats.times(rate, 1e-6))]), ratio(stats.over(rate, fastest)), point.verified]
@@ -70,9 +88,9 @@ def _methods_in(direction: str, all_points: Sequence[Point], rates: Sequence[Poi
              "page faults / GiB", "CPU time / donard's" if emulated else "CPU s / GiB",
              *([] if emulated else ["MB/s"]), "rate / fastest", "verified"]
     chosen = sorted(in_direction(all_points, direction), key=lambda point: method_order(point.method))
-    rated = in_direction(rates, direction)
+    rated, file = in_direction(rates, direction), _file_name(all_points)
     return [f"### {direction_name(direction).capitalize()}", "",
-            *table(1, heads, [_method_line(point, rated, emulated) for point in chosen]), ""]
+            *table(1, heads, [_method_line(point, file(point), rated, emulated) for point in chosen]), ""]
 
 
 def _scrambled(timed: Iterable[Sample]) -> list[str]:
@@ -102,23 +120,31 @@ def methods(results: Results) -> list[str]:
 
 # ---- by kernel and page type ----
 
+def _case(item: Sample) -> tuple:
+    return item["kernel"], item["region"], item["page_type"], item["direction"]
+
+
+def _case_line(point: Point, file: list[str]) -> list[str]:
+    return [point.kernel, point.region, plain(point.page_type), direction_name(point.direction), _name(point, file),
+            str(point.queue_depth), share(point.dma_payload), share(point.cpu_payload), share(point.overhead),
+            grouped(point.instructions_per_mib), point.verified]
+
+
 def kernels(results: Results) -> list[str]:
     chosen = [sample for sample in without_levers(copies(results, "copy-counts"))
               if sample["method"].startswith("donard")]
-    by_case = groups(chosen, lambda sample: (sample["kernel"], sample["region"], sample["page_type"],
-                                             sample["direction"]))
-    samples = [sample for group in by_case for sample in usual_shape(group)]
-    if not samples:
+    by_case = [there for group in groups(chosen, _case) if (there := points(usual_shape(group)))]
+    if not by_case:
         return absent("copy-counts-*.json", "bench/run copy")
-    found = sorted(points(samples), key=lambda point: order(
-        [version_order(point.kernel), point.region, point.page_type, point.is_from_region,
-         method_order(point.method)]))
+    named: list[tuple[Point, list[str]]] = []
+    for case in by_case:
+        file = _file_name(case)
+        named += [(point, file(point)) for point in case]
+    named.sort(key=lambda one: order([version_order(one[0].kernel), one[0].region, one[0].page_type, one[0].is_from_region,
+                                      method_order(one[0].method)]))
     heads = ["kernel", "region", "pages", "direction", "method", "depth", "DMA payload", "CPU payload", "overhead",
              "instructions / MiB", "verified"]
-    return ["Blocks of 1 MiB, one thread.", "", *table(5, heads, [
-        [point.kernel, point.region, plain(point.page_type), direction_name(point.direction),
-         method_name(point.method), str(point.queue_depth), share(point.dma_payload), share(point.cpu_payload),
-         share(point.overhead), grouped(point.instructions_per_mib), point.verified] for point in found])]
+    return ["Blocks of 1 MiB, one thread.", "", *table(5, heads, [_case_line(point, file) for point, file in named])]
 
 
 # ---- cost against block size, depth and threads, from one sweep ----

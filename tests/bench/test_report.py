@@ -38,6 +38,11 @@ def on_hardware(data: Json) -> Json:
     return {**data, "emulated": False, "meter": "likwid"}
 
 
+def slower(data: Json) -> Json:
+    """Each copy takes twice as long."""
+    return {**data, "samples": [{**sample, "seconds": 2 * sample["seconds"]} for sample in data["samples"]]}
+
+
 def as_bench_table1(data: Json) -> Json:
     """Bandwidth, latency and comparison are samples of their own."""
     samples = []
@@ -131,6 +136,8 @@ def fill(folder: Path) -> None:
         {**results("setup"), "skipped": [{"method": "pin", "bytes": 65536, "live": 0, "why": "no ring"}]})
     put(folder / "hardware", "copy-counts-7.3.4", on_hardware(results("copy-counts")))
     put(folder / "hardware", "gpu-counts-7.3.4", {**results("gpu-counts"), "emulated": False, "meter": "perf"})
+    put(folder / "two-real", "copy-counts-7.3.4-acs", on_hardware(results("copy-counts")))
+    put(folder / "two-real", "copy-counts-7.3.4-noacs", slower(on_hardware(results("copy-counts"))))
     put(folder / "table1", "table1-siw", as_bench_table1(results("table1")))
     put(folder / "bad", "copy-counts-7.3.4", lying(results("copy-counts")))
     put(folder / "uneven", "rdma-counts-rxe", uneven(results("rdma-counts")))
@@ -145,7 +152,7 @@ class Report(unittest.TestCase):
         cls.folder = Path(tempfile.mkdtemp(prefix="donard-report."))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         fill(cls.folder / "in")
-        for name in ("page", "hardware", "table1", "bad", "uneven", "sampled", "dearer", "unregistered", "new-maps"):
+        for name in ("page", "hardware", "table1", "bad", "uneven", "sampled", "dearer", "unregistered", "new-maps", "two-real"):
             status = command.main(["report", str(cls.folder / "in" / name), "--out", str(cls.folder / f"{name}.md")])
             assert status == 0, f"report of {name}: status {status}"
 
@@ -299,6 +306,24 @@ class Report(unittest.TestCase):
         """report: times of an emulator are ratios, those of a real machine have units"""
         self.shows("CPU time / donard's")
         self.shows(r"CPU s / GiB \| MB/s \| rate / fastest", "hardware")
+
+    def test_two_runs(self):
+        """report: of two runs of copies each has its own rates, in lines that name it"""
+        def last_cells(method, run):
+            rows = re.findall(rf"^\| {method} \(copy-counts-7\.3\.4-{run}\) .* \| ([0-9,]+) \| ([0-9.]+) \| \S+ \|$",
+                              self.page("two-real"), re.MULTILINE)
+            self.assertEqual(len(rows), 2, f"{method}, {run}: in two directions")
+            return rows[0]
+
+        rates = {(method, run): last_cells(method, run) for method in ("donard p2p", "fio p2p") for run in ("acs", "noacs")}
+        for method in ("donard p2p", "fio p2p"):
+            fast, slow = (int(rates[method, run][0].replace(",", "")) for run in ("acs", "noacs"))
+            self.assertEqual(round(fast / slow, 2), 2, f"{method}: MB/s of each")
+            self.assertEqual(rates[method, "acs"][1], rates[method, "noacs"][1], f"{method}: to the fastest of its own run")
+        self.shows(r"^\| 7\.3\.4 \| p2pmem0 \| generic \| drive to region \| donard p2p \(copy-counts-7\.3\.4-noacs\) \| 16 ", "two-real")
+        self.assertNotIn("(copy-counts", self.page())
+        plot = (self.folder / "two-real" / "dram-per-byte.svg").read_text(encoding="utf-8")
+        self.assertIn("; copy-counts-7.3.4-acs", plot)
 
     def test_older_rates(self):
         """report: of rates that a scrambling fio had, and of no others"""
