@@ -10,7 +10,7 @@ from . import rdma, setup, stats
 from .figure import (STYLE, Axis, Bar, Heading, Line, Panel, bars_figure, colour, linear_axis, lines_figure, save,
                      size_axis, value_axis)
 from .results import (Point, Run, copies, directions, groups, in_direction, is_emulated, main_case, method_order,
-                      of_method, points, runs, usual_shape, without_levers)
+                      of_method, points, runs, usual_shape, version_order, without_levers)
 from .setup import Cost
 from .stats import Value
 from .text import direction_name, grouped, mark, method_name, ratio, share, short, span, target_name
@@ -193,7 +193,7 @@ def _latency_panel(group: Sequence[rdma.Figure], all_figures: Sequence[rdma.Figu
                   if (there := _latencies(figure, all_figures, emulated)))
     names = rdma.known_percentiles(all_figures)
     x = Axis(0, len(names) - 1, False, tuple(enumerate(names)))
-    return Panel(f"{group[0].fabric}, {group[0].operation}", x, y, "",
+    return Panel(f"{group[0].run_name(all_figures)}, {group[0].operation}", x, y, "",
                  "times DRAM's p50" if emulated else "latency, us", lines)
 
 
@@ -222,8 +222,9 @@ def latency(results: Results) -> Figure | None:
     if not values:
         return None
     panels = [_latency_panel(group, figures, value_axis(values), emulated)
-              for group in groups(figures, lambda figure: (figure.fabric, figure.operation == "read"))]
-    return lines_figure(Heading(_latency_finding(figures), f"donard-cli rdma, Linux {figures[0].kernel}, percentiles: "
+              for group in groups(figures, lambda figure: (figure.fabric, figure.file, figure.operation == "read"))]
+    kernels = ", ".join(sorted({figure.kernel for figure in figures}, key=version_order))
+    return lines_figure(Heading(_latency_finding(figures), f"donard-cli rdma, Linux {kernels}, percentiles: "
                                 "medians over rounds", _mark(there)), panels, label_room=0.13)
 
 

@@ -94,14 +94,23 @@ class Figure:
     def same_operation(self, other: "Figure") -> bool:
         return self.fabric == other.fabric and self.operation == other.operation
 
+    def same_run(self, other: "Figure") -> bool:
+        return self.file == other.file and self.same_operation(other)
+
     def base(self, figures: Iterable["Figure"]) -> "Figure | None":
         """The DRAM target of the same run."""
-        return next((one for one in figures if one.same_operation(self) and one.method == self.method
+        return next((one for one in figures if one.same_run(self) and one.method == self.method
                      and one.target == "dram"), None)
 
     def of_perftest(self, figures: Iterable["Figure"]) -> "Figure | None":
-        return next((one for one in figures if one.same_operation(self) and one.target == self.target
+        """In the same run."""
+        return next((one for one in figures if one.same_run(self) and one.target == self.target
                      and one.method == "perftest"), None)
+
+    def run_name(self, figures: Iterable["Figure"]) -> str:
+        """The fabric; of several runs of it, what their files are called."""
+        several = {one.file for one in figures if one.fabric == self.fabric} - {self.file}
+        return self.file.removeprefix("table1-") if several else self.fabric
 
     def counts(self, figures: Iterable["Figure"]) -> "Figure | None":
         """The same in one machine: the first such run of that fabric."""

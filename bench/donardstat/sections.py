@@ -317,7 +317,7 @@ def _table1_line(figure: Figure, figures: Sequence[Figure], counts: Sequence[Fig
 
     absolute = [] if emulated else [grouped(stats.times(figure.bytes_per_second, 1e-6)),
                                     ratio(stats.times(figure.latency["p50"], 1e-3))]
-    return [figure.fabric, figure.operation, target_name(figure.target), *absolute,
+    return [figure.run_name(figures), figure.operation, target_name(figure.target), *absolute,
             to_base(lambda one: one.bytes_per_second),
             *(to_base(_percentile(name)) for name in _table1_percentiles(figures)),
             share(seen.dram if seen else None), share(seen.payload if seen else None),
@@ -341,7 +341,7 @@ def table1(results: Results) -> list[str]:
              "server faults", "bandwidth / perftest's", "verified"]
     return [f"Bandwidth is of requests of {size(first['block_bytes'])}, depth {first['queue_depth']}; latency of requests of "
             f"{size(rdma.LATENCY_BYTES)}, one at a time{often}. A percentile of so few that it is the largest of them is left "
-            "out. Bandwidth, latency and CPU are ratios to the DRAM target of the same fabric and operation; faults are a "
+            "out. Bandwidth, latency and CPU are ratios to the DRAM target of the same run and operation; faults are a "
             "count; the last ratio is to perftest on the same target. DRAM is bytes for each byte moved, of both ends together: see "
             "below.", "",
             *table(3, heads, [_table1_line(figure, figures, counts, emulated) for figure in figures

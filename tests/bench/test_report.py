@@ -43,6 +43,15 @@ def slower(data: Json) -> Json:
     return {**data, "samples": [{**sample, "seconds": 2 * sample["seconds"]} for sample in data["samples"]]}
 
 
+def later(data: Json) -> Json:
+    """As of a slower machine with an older kernel."""
+    for sample in data["samples"]:
+        if sample["latency_ns"]:
+            sample["latency_ns"] = {name: 2 * value for name, value in sample["latency_ns"].items()}
+        sample["bytes_per_second"] /= 2
+    return {**data, "kernel": "6.1.2"}
+
+
 def as_bench_table1(data: Json) -> Json:
     """Bandwidth, latency and comparison are samples of their own."""
     samples = []
@@ -138,6 +147,8 @@ def fill(folder: Path) -> None:
     put(folder / "hardware", "gpu-counts-7.3.4", {**results("gpu-counts"), "emulated": False, "meter": "perf"})
     put(folder / "two-real", "copy-counts-7.3.4-acs", on_hardware(results("copy-counts")))
     put(folder / "two-real", "copy-counts-7.3.4-noacs", slower(on_hardware(results("copy-counts"))))
+    put(folder / "two-runs", "table1-rxe-a", results("table1"))
+    put(folder / "two-runs", "table1-rxe-b", later(results("table1")))
     put(folder / "table1", "table1-siw", as_bench_table1(results("table1")))
     put(folder / "bad", "copy-counts-7.3.4", lying(results("copy-counts")))
     put(folder / "uneven", "rdma-counts-rxe", uneven(results("rdma-counts")))
@@ -152,7 +163,7 @@ class Report(unittest.TestCase):
         cls.folder = Path(tempfile.mkdtemp(prefix="donard-report."))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         fill(cls.folder / "in")
-        for name in ("page", "hardware", "table1", "bad", "uneven", "sampled", "dearer", "unregistered", "new-maps", "two-real"):
+        for name in ("page", "hardware", "table1", "bad", "uneven", "sampled", "dearer", "unregistered", "new-maps", "two-real", "two-runs"):
             status = command.main(["report", str(cls.folder / "in" / name), "--out", str(cls.folder / f"{name}.md")])
             assert status == 0, f"report of {name}: status {status}"
 
@@ -232,6 +243,16 @@ class Report(unittest.TestCase):
     def test_rdma(self):
         """report: RDMA as ratio to DRAM"""
         self.shows(r"^\| rxe \| write \| GPU-like BAR \| 0\.95 \| 1\.05 \| 1\.05 \|")
+
+    def test_two_rdma_runs(self):
+        """report: ratios of RDMA are to DRAM and to perftest of the same run, and lines name it"""
+        for run in ("rxe-a", "rxe-b"):
+            self.shows(rf"^\| {run} \| write \| DRAM \| 1\.00 \| 1\.00 \| .* \| 1\.00 \| yes \|$", "two-runs")
+            self.shows(rf"^\| {run} \| write \| GPU-like BAR \| 0\.95 \| 1\.05 \| .* \| 1\.00 \| yes \|$", "two-runs")
+        plot = (self.folder / "two-runs" / "latency.svg").read_text(encoding="utf-8")
+        for said in ("median: 1.05 to 1.10 times that into DRAM", "Linux 6.1.2, 7.3.4,", "rxe-a, write", "rxe-b, read"):
+            self.assertIn(said, plot)
+        self.assertNotIn("| rxe-", self.page())
 
     def test_table1_samples(self):
         """report: RDMA samples of bench table1"""
