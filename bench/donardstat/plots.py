@@ -64,8 +64,9 @@ def dram_per_byte(results: Results) -> Figure | None:
             Bar(method_name(name), tuple((part, colour(key)) for part, key in _dram_parts(point)) if point else (),
                 share(point.dram) if point else "not measured") for name, point in there]))
     used = {key for point in found for _, key in _dram_parts(point)}
+    depths = span((point.queue_depth for point in found), str)
     heading = Heading(_dram_finding(found), f"NVMe drive and device memory; Linux {found[0].kernel}, blocks of 1 MiB, "
-                      f"depth 16{run_name}", _mark(runs(results, "copy-counts")))
+                      f"depth {depths}{run_name}", _mark(runs(results, "copy-counts")))
     return bars_figure(heading, panels, linear_axis([point.dram * 1.12 for point in found]),
                        "bytes of host DRAM touched per byte copied",
                        [(text, colour(key)) for key, text in (*PARTS, IN_ALL) if key in used])

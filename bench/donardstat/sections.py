@@ -50,16 +50,20 @@ def summary(results: Results) -> list[str]:
 
 # ---- methods side by side ----
 
+OTHER_SHAPES = ("blocks of 1 MiB with one thread in `copy-counts-*.json`, by which methods are compared here: "
+                "`bench/donard-stat table` prints what there is.")
+
+
 def _name(point: Point, said: Iterable[str] = ()) -> str:
     """The method, and what tells it from the same one of another line."""
     more = ", ".join(said)
     return method_name(point.method) + (f" ({more})" if more else "")
 
 
-def _file_name(there: Iterable[Point]) -> Callable[[Point], list[str]]:
-    """Of a point, where these are of several files."""
-    several = len({point.file for point in there}) > 1
-    return lambda point: [point.file] if several else []
+def _if_several(key: str, there: Iterable[Point], words: str = "{}") -> Callable[[Point], list[str]]:
+    """Says that key of a point, where these have several values of it."""
+    several = len({getattr(point, key) for point in there}) > 1
+    return lambda point: [words.format(getattr(point, key))] if several else []
 
 
 def _of_its_run(rates: Sequence[Point], point: Point) -> Sequence[Point]:
@@ -67,7 +71,7 @@ def _of_its_run(rates: Sequence[Point], point: Point) -> Sequence[Point]:
     return [rated for rated in rates if rated.file == point.file] or rates
 
 
-def _method_line(point: Point, file: list[str], all_rates: Sequence[Point], emulated: bool) -> list[str]:
+def _method_line(point: Point, said: list[str], all_rates: Sequence[Point], emulated: bool) -> list[str]:
     """Rates as ratios to the fastest; of real machines in MB/s, too. An emulator's seconds mean nothing; how they
     compare does."""
     rates = _of_its_run(all_rates, point)
@@ -76,8 +80,7 @@ def _method_line(point: Point, file: list[str], all_rates: Sequence[Point], emul
     rate, cpu = (mine.bytes_per_second, mine.cpu_seconds_per_gib) if mine else (None, None)
     if emulated:
         cpu = stats.over(cpu, donard.cpu_seconds_per_gib if donard else None)
-    depth = [] if point.queue_depth == 16 else [f"depth {point.queue_depth}"]
-    return [_name(point, depth + file),
+    return [_name(point, said),
             *map(share, (point.dma_payload, point.cpu_payload, point.overhead, point.dram)),
             grouped(point.instructions_per_mib), grouped(point.faults_per_gib), ratio(cpu),
             *([] if emulated else [grouped(stats.times(rate, 1e-6))]), ratio(stats.over(rate, fastest)), point.verified]
@@ -88,9 +91,10 @@ def _methods_in(direction: str, all_points: Sequence[Point], rates: Sequence[Poi
              "page faults / GiB", "CPU time / donard's" if emulated else "CPU s / GiB",
              *([] if emulated else ["MB/s"]), "rate / fastest", "verified"]
     chosen = sorted(in_direction(all_points, direction), key=lambda point: method_order(point.method))
-    rated, file = in_direction(rates, direction), _file_name(all_points)
+    rated = in_direction(rates, direction)
+    depth, file = _if_several("queue_depth", all_points, "depth {}"), _if_several("file", all_points)
     return [f"### {direction_name(direction).capitalize()}", "",
-            *table(1, heads, [_method_line(point, file(point), rated, emulated) for point in chosen]), ""]
+            *table(1, heads, [_method_line(point, depth(point) + file(point), rated, emulated) for point in chosen]), ""]
 
 
 def _scrambled(timed: Iterable[Sample]) -> list[str]:
@@ -107,12 +111,15 @@ def methods(results: Results) -> list[str]:
     metered = copies(results, "copy-counts")
     timed = copies(results, "copy-rates") + [sample for sample in metered if sample["meter"] != "lab"]
     rates = points(usual_shape(main_case(timed)))
-    samples = usual_shape(main_case(without_levers(metered)))
-    if not samples:
+    chosen = main_case(without_levers(metered))
+    if not chosen:
         return absent("copy-counts-*.json", "bench/run copy")
-    first, all_points = samples[0], points(samples)
-    lines = [f"Linux {first['kernel']}, {first['region']}, {first['page_type']} pages, blocks of 1 MiB, depth 16, one "
-             "thread.", "", *_scrambled(timed)]
+    where = f"Linux {chosen[0]['kernel']}, {chosen[0]['region']}, {chosen[0]['page_type']} pages"
+    all_points = points(usual_shape(chosen))
+    if not all_points:
+        return [f"{where}: no {OTHER_SHAPES}"]
+    depths = span((point.queue_depth for point in all_points), str)
+    lines = [f"{where}, blocks of 1 MiB, depth {depths}, one thread.", "", *_scrambled(timed)]
     for direction in directions(all_points):
         lines += _methods_in(direction, all_points, rates, is_emulated(results))
     return lines + ([] if rates else absent("copy-rates.json", "bench/run copy"))
@@ -133,12 +140,14 @@ def _case_line(point: Point, file: list[str]) -> list[str]:
 def kernels(results: Results) -> list[str]:
     chosen = [sample for sample in without_levers(copies(results, "copy-counts"))
               if sample["method"].startswith("donard")]
+    if not chosen:
+        return absent("copy-counts-*.json", "bench/run copy")
     by_case = [there for group in groups(chosen, _case) if (there := points(usual_shape(group)))]
     if not by_case:
-        return absent("copy-counts-*.json", "bench/run copy")
+        return [f"No {OTHER_SHAPES}"]
     named: list[tuple[Point, list[str]]] = []
     for case in by_case:
-        file = _file_name(case)
+        file = _if_several("file", case)
         named += [(point, file(point)) for point in case]
     named.sort(key=lambda one: order([version_order(one[0].kernel), one[0].region, one[0].page_type, one[0].is_from_region,
                                       method_order(one[0].method)]))

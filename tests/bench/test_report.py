@@ -43,6 +43,12 @@ def slower(data: Json) -> Json:
     return {**data, "samples": [{**sample, "seconds": 2 * sample["seconds"]} for sample in data["samples"]]}
 
 
+def shaped(data: Json, methods: str = "", **shape: int) -> Json:
+    """With these in each sample, or in those of some methods."""
+    return {**data, "samples": [{**sample, **shape} if not methods or sample["method"] in methods.split() else sample
+                                for sample in data["samples"]]}
+
+
 def later(data: Json) -> Json:
     """As of a slower machine with an older kernel."""
     for sample in data["samples"]:
@@ -147,6 +153,9 @@ def fill(folder: Path) -> None:
     put(folder / "hardware", "gpu-counts-7.3.4", {**results("gpu-counts"), "emulated": False, "meter": "perf"})
     put(folder / "two-real", "copy-counts-7.3.4-acs", on_hardware(results("copy-counts")))
     put(folder / "two-real", "copy-counts-7.3.4-noacs", slower(on_hardware(results("copy-counts"))))
+    put(folder / "small-blocks", "copy-counts-7.3.4", on_hardware(shaped(results("copy-counts"), block_bytes=65536)))
+    put(folder / "shallow", "copy-counts-7.3.4", on_hardware(shaped(results("copy-counts"), queue_depth=4)))
+    put(folder / "depths", "copy-counts-7.3.4", on_hardware(shaped(results("copy-counts"), "dd memcpy", queue_depth=1)))
     put(folder / "two-runs", "table1-rxe-a", results("table1"))
     put(folder / "two-runs", "table1-rxe-b", later(results("table1")))
     put(folder / "table1", "table1-siw", as_bench_table1(results("table1")))
@@ -163,7 +172,8 @@ class Report(unittest.TestCase):
         cls.folder = Path(tempfile.mkdtemp(prefix="donard-report."))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         fill(cls.folder / "in")
-        for name in ("page", "hardware", "table1", "bad", "uneven", "sampled", "dearer", "unregistered", "new-maps", "two-real", "two-runs"):
+        for name in ("page", "hardware", "table1", "bad", "uneven", "sampled", "dearer", "unregistered", "new-maps", "two-real", "two-runs", "small-blocks",
+                     "shallow", "depths"):
             status = command.main(["report", str(cls.folder / "in" / name), "--out", str(cls.folder / f"{name}.md")])
             assert status == 0, f"report of {name}: status {status}"
 
@@ -345,6 +355,24 @@ class Report(unittest.TestCase):
         self.assertNotIn("(copy-counts", self.page())
         plot = (self.folder / "two-real" / "dram-per-byte.svg").read_text(encoding="utf-8")
         self.assertIn("; copy-counts-7.3.4-acs", plot)
+
+    def test_other_blocks(self):
+        """report: results without blocks of 1 MiB are there, and what the comparison lacks is said"""
+        self.shows(r"^In 12 copies by `donard-cli`, peer to peer", "small-blocks")
+        self.shows(r"^Linux 7\.3\.4, p2pmem0, generic pages: no blocks of 1 MiB with one thread in `copy-counts-\*\.json`", "small-blocks")
+        self.shows(r"^No blocks of 1 MiB with one thread in `copy-counts-\*\.json`", "small-blocks")
+        self.assertNotIn("No `copy-counts-*.json` among the results", self.page("small-blocks"))
+        self.shows(r"^No `copy-counts-\*\.json` among the results: `bench/run copy` makes it\.$", "table1")
+
+    def test_depth(self):
+        """report: the depth that was measured is what the page and the plot say"""
+        for name, depth in (("page", "16"), ("shallow", "4"), ("depths", "1 to 16")):
+            self.shows(rf"^Linux 7\.3\.4, p2pmem0, generic pages, blocks of 1 MiB, depth {depth}, one thread\.$", name)
+            plot = (self.folder / name / "dram-per-byte.svg").read_text(encoding="utf-8")
+            self.assertEqual(re.findall("blocks of 1 MiB, depth ([0-9 to]*[0-9])", plot), [depth])
+        self.shows(r"^\| donard p2p \| ", "shallow")
+        self.shows(r"^\| donard p2p \(depth 16\) \| ", "depths")
+        self.shows(r"^\| read and memcpy \(depth 1\) \| ", "depths")
 
     def test_older_rates(self):
         """report: of rates that a scrambling fio had, and of no others"""
