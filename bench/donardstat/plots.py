@@ -177,14 +177,17 @@ def _setup_finding(costs: Sequence[Cost]) -> str:
 
 
 def setting_up(results: Results) -> Figure | None:
-    samples = setup.samples_of(results)
-    costs = setup.costs(samples)
-    panels = _setup_panels(costs, "instructions" if setup.is_counted(samples) else "time, us")
+    there = setup.setups(results)
+    if not there:
+        return None
+    newest = there[0]
+    costs = setup.costs(newest.samples)
+    panels = _setup_panels(costs, "instructions" if setup.is_counted(newest.samples) else "time, us")
     if not panels:
         return None
-    there = runs(results, "setup")
-    return lines_figure(Heading(_setup_finding(costs), f"one region of device memory; Linux {there[0].data['kernel']}, "
-                                "median over rounds", _mark(there)), panels)
+    name = f" {newest.file}," if len(there) > 1 else ""
+    return lines_figure(Heading(_setup_finding(costs), f"one region of device memory; Linux {newest.data['kernel']},{name} "
+                                "median over rounds", _mark([newest])), panels)
 
 
 # ---- RDMA ----

@@ -291,19 +291,28 @@ def _setup_table(costs: Sequence[Cost], key: str, fixed: str, emulated: bool, is
     return table(2, heads, _setup_lines(setup.series(costs, key, fixed), key, emulated and not is_counted))
 
 
-def setting_up(results: Results) -> list[str]:
-    samples = setup.samples_of(results)
-    if not samples:
-        return absent("setup.json", "bench/run setup")
-    costs, is_counted, emulated = setup.costs(samples), setup.is_counted(samples), is_emulated(runs(results, "setup"))
-    lines = ["### By size", "", *_setup_table(costs, "bytes", "live", emulated, is_counted),
-             "", "### By live allocations", "", *_setup_table(costs, "live", "bytes", emulated, is_counted)]
+def _setup_of(run: Run, name: str) -> list[str]:
+    costs, is_counted, emulated = setup.costs(run.samples), setup.is_counted(run.samples), run.data["emulated"]
+    lines = [f"### By size{name}", "", *_setup_table(costs, "bytes", "live", emulated, is_counted),
+             "", f"### By live allocations{name}", "", *_setup_table(costs, "live", "bytes", emulated, is_counted)]
     # What could not be measured, in the benchmark's own words.
-    skipped = [one for run in runs(results, "setup") for one in run.data.get("skipped") or []]
+    skipped = run.data.get("skipped") or []
     if skipped:
         lines += ["", "Not measured:", ""]
     return lines + [f"- {one['method']}, {size(one['bytes'])}, {grouped(one['live'])} live: {one['why']}"
                     for one in skipped]
+
+
+def setting_up(results: Results) -> list[str]:
+    there = setup.setups(results)
+    if not there:
+        return absent("setup.json", "bench/run setup")
+    if len(there) == 1:
+        return _setup_of(there[0], "")
+    lines = []
+    for run in there:
+        lines += [*_setup_of(run, f", {run.file} (Linux {run.data['kernel']})"), ""]
+    return lines[:-1]
 
 
 # ---- RDMA ----

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from . import stats
-from .results import Run, groups, instructions, place_in, runs
+from .results import Run, groups, instructions, place_in, runs, version_order
 from .stats import Sample, Value
 
 STEPS = ("mmap", "touch", "pin", "register", "allocate", "free", "allocate pieces", "free pieces")
@@ -23,8 +23,10 @@ class Cost:
         return getattr(self, key)
 
 
-def samples_of(results: Iterable[Run]) -> list[Sample]:
-    return [sample for run in runs(results, "setup") for sample in run.samples]
+def setups(results: Iterable[Run]) -> list[Run]:
+    """Newest kernel first. Each is for itself: what a step costs is of one kernel and region."""
+    there = sorted((run for run in runs(results, "setup") if run.samples), key=lambda run: run.file)
+    return sorted(there, key=lambda run: version_order(run.data["kernel"]), reverse=True)
 
 
 def is_counted(samples: Iterable[Sample]) -> bool:

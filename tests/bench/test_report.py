@@ -58,6 +58,13 @@ def later(data: Json) -> Json:
     return {**data, "kernel": "6.1.2"}
 
 
+def dearer_setup(data: Json) -> Json:
+    """Three times the instructions, and another step that could not be measured."""
+    for sample in data["samples"]:
+        sample["measured"] = {key: 3 * value for key, value in sample["measured"].items()}
+    return {**data, "skipped": [{"method": "register", "bytes": 65536, "live": 0, "why": "an old kernel"}]}
+
+
 def as_bench_table1(data: Json) -> Json:
     """Bandwidth, latency and comparison are samples of their own."""
     samples = []
@@ -158,6 +165,8 @@ def fill(folder: Path) -> None:
     put(folder / "depths", "copy-counts-7.3.4", on_hardware(shaped(results("copy-counts"), "dd memcpy", queue_depth=1)))
     put(folder / "two-runs", "table1-rxe-a", results("table1"))
     put(folder / "two-runs", "table1-rxe-b", later(results("table1")))
+    put(folder / "two-runs", "setup-6.1", dearer_setup(results("setup", "6.1.2")))
+    put(folder / "two-runs", "setup-7", results("setup"))
     put(folder / "table1", "table1-siw", as_bench_table1(results("table1")))
     put(folder / "bad", "copy-counts-7.3.4", lying(results("copy-counts")))
     put(folder / "uneven", "rdma-counts-rxe", uneven(results("rdma-counts")))
@@ -328,6 +337,18 @@ class Report(unittest.TestCase):
     def test_setup(self):
         """report: growth of set-up costs"""
         self.shows(r"^\| touch \| 256 MiB \| 0 \| 239,400 \| 24\.18 \| 256\.00 \|")
+
+    def test_two_setups(self):
+        """report: set-up costs of two runs stay apart, in tables and in the plot"""
+        for run, kernel, cost in (("setup-7", "7.3.4", "239,400"), ("setup-6.1", "6.1.2", "718,200")):
+            _, after = self.page("two-runs").split(f"### By size, {run} (Linux {kernel})\n")
+            table = after.split("### ")[0]
+            self.assertIn(f"| touch | 256 MiB | 0 | {cost} | 24.18 | 256.00 |", table)
+            self.assertEqual(table.count("| touch | 256 MiB |"), 1)
+            self.shows(rf"^### By live allocations, {re.escape(run)} \(Linux {re.escape(kernel)}\)$", "two-runs")
+        self.shows(r"^- register, 64 KiB, 0 live: an old kernel$", "two-runs")
+        self.assertIn("Linux 7.3.4, setup-7, median", (self.folder / "two-runs" / "setup.svg").read_text(encoding="utf-8"))
+        self.shows("^### By size$")
 
     def test_not_measured(self):
         """report: what was not measured, and why"""
