@@ -51,7 +51,8 @@ def rdma_sample(run: Run, sample: Sample) -> Sample:
     each with only the figures it is for."""
     is_check = sample.get("purpose") == "verify"
     seen = {**sample, **per_byte_moved(sample), "kernel": run.data.get("kernel"), "file": run.file,
-            "topology": run.data.get("topology"), "fabric": sample.get("fabric") or fabric_of(run.file),
+            "topology": run.data.get("topology"), "both_ends": bool(run.options.get("here")),
+            "fabric": sample.get("fabric") or fabric_of(run.file),
             "operation": sample.get("direction") or sample.get("operation"),
             "target": sample.get("name") or sample.get("target")}
     if is_check or sample.get("operation") == "latency":
@@ -78,6 +79,7 @@ class Figure:
     method: str
     kernel: str
     file: str
+    both_ends: bool  # in the machine whose meter counted
     dram: Value
     payload: Value
     payloads: tuple[Value, ...]  # all that were seen, once each
@@ -128,7 +130,7 @@ def _figure(samples: Sequence[Sample]) -> Figure:
     payloads = stats.known(sample.get("payload") for sample in samples)
     return Figure(
         **{key: samples[0].get(key) for key in
-           ("fabric", "topology", "operation", "target", "method", "kernel", "file")},
+           ("fabric", "topology", "operation", "target", "method", "kernel", "file", "both_ends")},
         dram=median("dram"), payload=median("payload"), payloads=tuple(sorted(set(payloads))),
         counted=len(payloads), overhead=median("overhead"), bar=median("bar"),
         instructions=median("instructions"), bytes_per_second=median("bytes_per_second"),

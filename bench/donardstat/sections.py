@@ -325,10 +325,24 @@ def _percentile(name: str) -> Callable[[Figure], Value]:
     return lambda figure: figure.latency[name]
 
 
+def _seen(figure: Figure, counts: Sequence[Figure]) -> Figure | None:
+    """A meter in the same run, on a real machine, or one that counted the same requests in a run of its own."""
+    return figure if figure.dram else figure.counts(counts)
+
+
+def _whose_dram(there: Sequence[Figure], counts: Sequence[Figure]) -> str:
+    """A run between two machines has the meter of one."""
+    counted = [(figure, seen) for figure in there if (seen := _seen(figure, counts)) and seen.dram is not None]
+    alone = sorted({figure.run_name(there) for figure, seen in counted if not seen.both_ends})
+    of_client = "of the client's machine alone, without what the target moves in its own"
+    if alone and all(not seen.both_ends for _, seen in counted):
+        return of_client
+    return "of both ends together: see below" + (f"; in {', '.join(alone)} {of_client}" if alone else "")
+
+
 def _table1_line(figure: Figure, figures: Sequence[Figure], counts: Sequence[Figure], emulated: bool) -> list[str]:
     base, perftest = figure.base(figures), figure.of_perftest(figures)
-    # A meter in the same run, on a real machine, or one that counted the same requests in a run of its own.
-    seen = figure if figure.dram else figure.counts(counts)
+    seen = _seen(figure, counts)
 
     def to_base(get: Callable[[Figure], Value]) -> str:
         return ratio(stats.over(get(figure), get(base) if base else None))
@@ -352,6 +366,7 @@ def table1(results: Results) -> list[str]:
     emulated = is_emulated(runs(results, "table1"))
     first = next((sample for sample in samples if sample.get("bytes_per_second") is not None), samples[0])
     figures, counts = rdma.figures(samples), rdma.counted_here(results)
+    shown = [figure for figure in figures if figure.method == "donard"]
     pings = stats.most(sample.get("pings") for sample in samples)
     often = f", {grouped(pings)} a round" if pings else ""
     heads = ["fabric", "operation", "target", *([] if emulated else ["MB/s", "p50, us"]), "bandwidth",
@@ -360,10 +375,9 @@ def table1(results: Results) -> list[str]:
     return [f"Bandwidth is of requests of {size(first['block_bytes'])}, depth {first['queue_depth']}; latency of requests of "
             f"{size(rdma.LATENCY_BYTES)}, one at a time{often}. A percentile of so few that it is the largest of them is left "
             "out. Bandwidth, latency and CPU are ratios to the DRAM target of the same run and operation; faults are a "
-            "count; the last ratio is to perftest on the same target. DRAM is bytes for each byte moved, of both ends together: see "
-            "below.", "",
-            *table(3, heads, [_table1_line(figure, figures, counts, emulated) for figure in figures
-                              if figure.method == "donard"])]
+            "count; the last ratio is to perftest on the same target. DRAM is bytes for each byte moved, "
+            f"{_whose_dram(shown, counts)}.", "",
+            *table(3, heads, [_table1_line(figure, figures, counts, emulated) for figure in shown])]
 
 
 def _agreement(figure: Figure) -> str:

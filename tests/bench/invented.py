@@ -150,7 +150,7 @@ KINDS: dict[str, tuple[str, str | None, Json, Any]] = {
     "copy-sweep": ("copy", "lab", OF_COPIES, sweep), "queue-counts": ("queue", "lab", OF_COPIES, requests),
     "gpu-counts": ("queue", "lab", OF_COPIES, gpu),
     "setup": ("setup", "lab", {"rounds": 1}, setup),
-    "table1": ("table1", "none", {"rounds": 3}, table1), "rdma-counts": ("table1", "lab", {"rounds": 3}, rdma_counts),
+    "table1": ("table1", "none", {"rounds": 3}, table1), "rdma-counts": ("table1", "lab", {"rounds": 3, "here": "192.0.2.1"}, rdma_counts),
     "cache": ("cache", "lab", {"rounds": 3}, cache_run),
     "maps": ("maps", None, {}, maps),
     "null": ("null", "lab", {"rounds": 3}, null_run)}

@@ -101,6 +101,10 @@ def sampled(data: Json) -> Json:
     return {**data, "emulated": False, "meter": "likwid"}
 
 
+def between_two(data: Json) -> Json:
+    return {**data, "options": {**data["options"], "here": None}}
+
+
 def over_siw(data: Json) -> Json:
     return {**data, "options": {**data["options"], "fabric": "siw"}}
 
@@ -170,7 +174,10 @@ def fill(folder: Path) -> None:
     put(folder / "table1", "table1-siw", as_bench_table1(results("table1")))
     put(folder / "bad", "copy-counts-7.3.4", lying(results("copy-counts")))
     put(folder / "uneven", "rdma-counts-rxe", uneven(results("rdma-counts")))
-    put(folder / "sampled", "table1-mlx5", sampled(results("rdma-counts")))
+    put(folder / "sampled", "table1-mlx5", between_two(sampled(results("rdma-counts"))))
+    put(folder / "both-ends", "table1-mlx5-one", sampled(results("rdma-counts")))
+    put(folder / "some-ends", "table1-mlx5-one", sampled(results("rdma-counts")))
+    put(folder / "some-ends", "table1-mlx5-two", between_two(sampled(results("rdma-counts"))))
 
 
 class Report(unittest.TestCase):
@@ -182,7 +189,7 @@ class Report(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         fill(cls.folder / "in")
         for name in ("page", "hardware", "table1", "bad", "uneven", "sampled", "dearer", "unregistered", "new-maps", "two-real", "two-runs", "small-blocks",
-                     "shallow", "depths"):
+                     "shallow", "depths", "both-ends", "some-ends"):
             status = command.main(["report", str(cls.folder / "in" / name), "--out", str(cls.folder / f"{name}.md")])
             assert status == 0, f"report of {name}: status {status}"
 
@@ -333,6 +340,14 @@ class Report(unittest.TestCase):
     def test_sampled(self):
         """report: DRAM of a real machine's meter"""
         self.shows(r"^\| mlx5 \| read \| GPU-like BAR \| .* \| 2\.50 \| - \|", "sampled")
+
+    def test_ends(self):
+        """report: whose DRAM a meter counted, of both ends or of the client's machine alone"""
+        start, alone = r" DRAM is bytes for each byte moved, ", r"of the client's machine alone, without what the target moves in its own"
+        for name in ("page", "both-ends"):
+            self.shows(start + r"of both ends together: see below\.$", name)
+        self.shows(start + alone + r"\.$", "sampled")
+        self.shows(start + r"of both ends together: see below; in mlx5-two " + alone + r"\.$", "some-ends")
 
     def test_setup(self):
         """report: growth of set-up costs"""
