@@ -38,6 +38,7 @@ struct bench_command {
 #define BENCH_GPU	(1U << 3)	/* moves to and from memory of a GPU */
 #define BENCH_SINGLE	(1U << 4)	/* has one request at a time: left out at another depth */
 #define BENCH_REGISTERS	(1U << 5)	/* registers the memory with the kernel: left out where that takes none */
+#define BENCH_AT_START	(1U << 6)	/* maps from file offset 0, whatever region_offset says */
 
 struct bench_method {
 	const char *name;
@@ -54,6 +55,8 @@ struct bench_method {
 
 extern const struct bench_method bench_methods[];	/* ends with a NULL name */
 const struct bench_method *bench_find_method(const char *name);
+/* Why that many at the same time cannot run on one region; NULL if they can. */
+const char *bench_why_not(const struct bench_method *method, uint64_t threads, bool region_is_persistent);
 /* donard's own report says that the kernel refused io_uring. */
 bool bench_went_by_aio(const char *report);
 /* A queue's report says that the kernel did not register its memory, or was not asked to. */

@@ -42,7 +42,7 @@ struct bench {
 	const char *drive, *write_to, *region;
 	char drive_node[PATH_MAX], write_to_node[PATH_MAX];
 	char pins_in[32];	/* the region that is looked at: with a GPU, the one that its memory is pinned in */
-	bool of_gpu;
+	bool of_gpu, region_is_persistent;
 	const struct bench_method *methods[LIST_MAX];
 	size_t method_count;
 	struct list blocks, depths, threads;
@@ -56,8 +56,10 @@ struct point {
 	uint32_t queue_depth;
 	bool to_region;
 	bool warms_up;	/* not recorded: pays what only the first run of a method pays */
-	const struct bench_method *left_out;	/* the memory of this point could not be registered for it */
-	const struct bench_method *said;	/* was left out at a point before, which was said */
+	bool left_out;			/* its method, which cannot do what this point asks for */
+	uint32_t said;			/* methods that were left out, which was said: a bit of each in bench_methods */
+	const struct bench_method *last_left_out;
+	const char *why;		/* it was */
 	bool has_samples;
 };
 
@@ -260,12 +262,16 @@ static void say_untimed(const struct bench *bench, const struct point *point)
 			  point->method->name);
 }
 
-/* Its requests would be those of the method without registration, under another name. */
-static int leave_out(struct point *point)
+static int leave_out(struct point *point, const char *why)
 {
-	if (point->said != point->method)
-		bench_say("%s: left out, because " UNREGISTERED, point->method->name);
-	point->left_out = point->said = point->method;
+	uint32_t bit = 1U << (point->method - bench_methods);
+
+	if (!(point->said & bit))
+		bench_say("%s: left out, because %s", point->method->name, why);
+	point->said |= bit;
+	point->left_out = true;
+	point->last_left_out = point->method;
+	point->why = why;
 	return 0;
 }
 
@@ -273,8 +279,8 @@ static int nothing_measured(const struct bench *bench, const struct point *point
 {
 	char text[320];
 
-	snprintf(text, sizeof(text), "%s: %s measures nothing here: " UNREGISTERED ". Name other methods.",
-		 bench->region, point->said->name);
+	snprintf(text, sizeof(text), "%s: %s measures nothing here: %s. Name other methods.", bench->region,
+		 point->last_left_out->name, point->why);
 	return cli_fail_text(bench->cli, EXIT_UNSUPPORTED, "unsupported", text);
 }
 
@@ -285,8 +291,9 @@ static int add_sample(const struct bench *bench, struct point *point, struct run
 	double seconds = reported_seconds(point, run);
 	int equal = is_checked(bench, point) ? compare(bench, point) : 1;
 
+	/* Its requests would be those of the method without registration, under another name. */
 	if (run->unregistered)
-		return leave_out(point);
+		return leave_out(point, UNREGISTERED);
 	if (equal < 0 || point->warms_up)
 		return tell_comparison(bench, point, equal);
 	sample = describe(bench, point);
@@ -364,6 +371,7 @@ static int measure(const struct bench *bench, struct point *point)
 
 static int every_method(const struct bench *bench, struct point *point)
 {
+	const char *why;
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < bench->method_count; i++) {
@@ -372,7 +380,12 @@ static int every_method(const struct bench *bench, struct point *point)
 			continue;
 		if (point->queue_depth > 1 && point->method->traits & BENCH_SINGLE)
 			continue;
-		point->left_out = NULL;
+		why = bench_why_not(point->method, point->threads, bench->region_is_persistent);
+		if (why) {
+			leave_out(point, why);
+			continue;
+		}
+		point->left_out = false;
 		point->bytes = small_blocks(bench, point) * point->block_bytes;
 		point->warms_up = !point->round;
 		if (point->warms_up)
@@ -427,7 +440,7 @@ static int every_point(const struct bench *bench)
 					point.threads = bench->threads.values[t];
 					rc = both_directions(bench, &point);
 				}
-	return rc || !point.said || point.has_samples ? rc : nothing_measured(bench, &point);
+	return rc || !point.last_left_out || point.has_samples ? rc : nothing_measured(bench, &point);
 }
 
 /* ---- options ---- */
@@ -569,6 +582,7 @@ static int check_region(struct bench *bench)
 	bench_add_option(bench->model, "page_type", cli_json_string(donard_page_type_text(info->page_type)));
 	snprintf(bench->pins_in, sizeof(bench->pins_in), "%s", info->name);
 	bench->region = bench->pins_in;
+	bench->region_is_persistent = info->persistent;
 	rc = bench_check_contents(bench->cli, info);
 	if (!rc)
 		rc = check_room(bench, info);

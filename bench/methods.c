@@ -188,6 +188,7 @@ static void fio_common(const struct bench_piece *piece, struct bench_command *co
 	add(command, "--offset=%" PRIu64, piece->drive_offset);
 	/* Or the CPU stores 24 bytes into each 512 of a buffer before each write of it, and donard does not. */
 	add(command, "--scramble_buffers=0");
+	/* At file offset 0, which fio lets nobody choose: of persistent memory that is the region's first byte. */
 	add(command, "--iomem=mmapshared:/dev/%s", piece->region);
 }
 
@@ -252,6 +253,7 @@ static double fio_seconds(const char *report)
 }
 
 #define BOTH_WAYS	(BENCH_REGION | BENCH_BACK)
+#define OF_FIO		(BOTH_WAYS | BENCH_AT_START)
 #define OF_GPU		(BENCH_GPU | BENCH_BACK | BENCH_SINGLE)
 
 const struct bench_method bench_methods[] = {
@@ -270,9 +272,9 @@ const struct bench_method bench_methods[] = {
 	{ "memcpy", "read(2) with O_DIRECT into DRAM, then memcpy into the BAR; or back", BOTH_WAYS | BENCH_KEEPS,
 	  plain, own_seconds },
 	{ "dd", "dd iflag=direct into a pipe that ends in the BAR", BENCH_REGION | BENCH_KEEPS, dd, own_seconds },
-	{ "fio", "fio's io_uring, buffers in the region", BOTH_WAYS, fio, fio_seconds },
-	{ "fio-fixed", "the same with registered buffers and files", BOTH_WAYS, fio_fixed, fio_seconds },
-	{ "fio-passthrough", "fio's io_uring_cmd: NVMe commands past the block layer", BOTH_WAYS, fio_passthrough,
+	{ "fio", "fio's io_uring, buffers in the region", OF_FIO, fio, fio_seconds },
+	{ "fio-fixed", "the same with registered buffers and files", OF_FIO, fio_fixed, fio_seconds },
+	{ "fio-passthrough", "fio's io_uring_cmd: NVMe commands past the block layer", OF_FIO, fio_passthrough,
 	  fio_seconds },
 	{ 0 },
 };
@@ -283,4 +285,13 @@ const struct bench_method *bench_find_method(const char *name)
 		if (!strcmp(method->name, name))
 			return method;
 	return NULL;
+}
+
+/* A file on volatile memory has bytes of its own at each offset. */
+const char *bench_why_not(const struct bench_method *method, uint64_t threads, bool region_is_persistent)
+{
+	if (threads < 2 || !region_is_persistent || !(method->traits & BENCH_AT_START))
+		return NULL;
+	return "with more than one thread each would take the first bytes of the region, and the kernel gives persistent bytes "
+	       "to one process at a time";
 }

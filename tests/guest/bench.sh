@@ -295,6 +295,16 @@ persistent_bytes_are_asked_for() {
 	within 5 region_is_free p2pmem2
 }
 
+# Each fio begins at the first byte of the region.
+fio_has_one_place() {
+	local -a two=("$LAB_ALPHA" p2pmem2 --size 8M --block-sizes 1M --queue-depths 1 --threads 2 --meter none --allow-persistent)
+	bench queue "${two[@]}" --methods queue,fio,fio-fixed
+	equal "methods of two threads" '["queue"]' "$(jq -c '[.samples[].method] | unique' "$WORK/json")"
+	equal "what is said of fio, once" 1 "$(grep -c 'fio: left out, because with more than one thread' "$WORK/err")"
+	exits 3 'p2pmem2: fio measures nothing here: with more than one thread' donard-cli bench queue "${two[@]}" --methods fio
+	within 5 region_is_free p2pmem2
+}
+
 # As in /dev/disk/by-id.
 link_names_drive() {
 	ln -s "$LAB_ALPHA" "$WORK/nvme-QEMU_alpha"
@@ -592,6 +602,7 @@ else
 	t "copy, a link names the region" link_names_region
 	t "copy, a link names the drive" link_names_drive
 	t "copy and queue, persistent memory" persistent_bytes_are_asked_for
+	t "queue, fio has one place in persistent memory" fio_has_one_place
 	t "queue, threads side by side" threads_side_by_side
 	t "queue, registered where it can be" registered_where_it_can_be
 	t "queue, fio touches the region alike" fio_touches_alike

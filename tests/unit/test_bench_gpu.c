@@ -279,6 +279,20 @@ static void test_no_scramble(void **state)
 	}
 }
 
+/* Each fio maps the region from its first byte, and a persistent byte is one process's. */
+static void test_one_place(void **state)
+{
+	(void)state;
+	for (const struct bench_method *method = bench_methods; method->name; method++) {
+		bool is_fio = !strncmp(method->name, "fio", 3);
+
+		assert_null(bench_why_not(method, 1, true));
+		assert_null(bench_why_not(method, 2, false));
+		assert_true(is_fio == !!bench_why_not(method, 2, true));
+	}
+	assert_says(bench_why_not(bench_find_method("fio"), 2, true), "with more than one thread");
+}
+
 static int make_drive(void **state)
 {
 	int fd = mkstemp(drive);
@@ -301,6 +315,7 @@ int main(void)
 		cmocka_unit_test(test_no_flush),
 		cmocka_unit_test(test_coarse_clock),
 		cmocka_unit_test(test_no_scramble),
+		cmocka_unit_test(test_one_place),
 	};
 
 	return cmocka_run_group_tests_name("bench_gpu", tests, make_drive, remove_drive);
