@@ -51,15 +51,15 @@ static bool read_count(int fd, struct dnd_event_count *now)
 	return read(fd, now, sizeof(*now)) == (ssize_t)sizeof(*now);
 }
 
-/* Returns false if the event did not have a counter during all the time that it was enabled since @start. */
-static bool count_since(int fd, const struct dnd_event_count *start, uint64_t *count)
+/* Returns an errno: EBUSY if the event did not have a counter during all the time that it was enabled since @start. */
+static int count_since(int fd, const struct dnd_event_count *start, uint64_t *count)
 {
 	struct dnd_event_count now;
 
 	if (!read_count(fd, &now))
-		return false;
+		return EIO;
 	*count = now.count - start->count;
-	return now.running_ns - start->running_ns == now.enabled_ns - start->enabled_ns;
+	return now.running_ns - start->running_ns == now.enabled_ns - start->enabled_ns ? 0 : EBUSY;
 }
 
 /* A reset would leave the counts of children that have ended, so this notes the start instead. */
@@ -93,6 +93,9 @@ static void explain(struct donard_measurement *result, const char *which, int er
 	else if (error_number == ENOENT || error_number == EOPNOTSUPP || error_number == ENODEV)
 		dnd_missing(result, "%s cannot be counted: this processor or virtual machine "
 			    "offers no counter for them.", which);
+	else if (error_number == EBUSY)
+		dnd_missing(result, "%s cannot be counted: they had a counter only part of the time. End other users of "
+			    "perf events; on a processor with two kinds of cores, run on one kind alone (taskset).", which);
 	else
 		dnd_missing(result, "%s cannot be counted: %s.", which, strerror(error_number));
 }
@@ -122,9 +125,9 @@ void dnd_instructions_end(struct donard_meter *meter, struct donard_measurement 
 	for (int i = 0; i < 2; i++) {
 		if (meter->instruction_fds[i] < 0)
 			errors[i] = -meter->instruction_fds[i];
-		else if (!count_since(meter->instruction_fds[i], &meter->instruction_start[i], &count))
-			errors[i] = EBUSY;
 		else
+			errors[i] = count_since(meter->instruction_fds[i], &meter->instruction_start[i], &count);
+		if (!errors[i])
 			dnd_measured(result, quantities[i], count);
 	}
 	explain_missing(errors, result);

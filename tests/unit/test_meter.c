@@ -482,6 +482,55 @@ static void instructions_by_a_clock(void **state)
 		    "/proc/sys/kernel/perf_event_paranoid is ");
 }
 
+/* A counter that reads as if these were its counts, one after the other. */
+static int counter_with(const struct dnd_event_count counts[], size_t count)
+{
+	size_t bytes = count * sizeof(counts[0]);
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], counts, bytes), bytes);
+	close(ends[1]);
+	return ends[0];
+}
+
+/* Among other users of the counters, or on the other kind of core. */
+static void instructions_for_part_of_the_time(void **state)
+{
+	static const struct dnd_event_count counts[2][2] = { { { 5, 20, 20 }, { 9, 50, 50 } }, { { 5, 20, 20 }, { 9, 50, 40 } } };
+	struct donard_meter meter = { .kind = &dnd_meter_none };
+	struct donard_measurement result = { .size = sizeof(result) };
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		meter.instruction_fds[i] = counter_with(counts[i], 2);
+	dnd_instructions_begin(&meter);
+	dnd_instructions_end(&meter, &result);
+	dnd_instructions_close(&meter);
+	assert_int_equal(result.known, 1U << DONARD_INSTRUCTIONS_USER);
+	assert_int_equal(result.count[DONARD_INSTRUCTIONS_USER], 4);
+	assert_says(result.missing, "Instructions of the kernel cannot be counted: they had a counter only part of the time.");
+	assert_says(result.missing, "End other users of perf events");
+	assert_says(result.missing, "two kinds of cores");
+}
+
+/* That has another reason. */
+static void instructions_that_cannot_be_read(void **state)
+{
+	static const struct dnd_event_count counts[1] = { { 5, 20, 20 } };
+	struct donard_meter meter = { .kind = &dnd_meter_none };
+	struct donard_measurement result = { .size = sizeof(result) };
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		meter.instruction_fds[i] = counter_with(counts, 1);
+	dnd_instructions_begin(&meter);
+	dnd_instructions_end(&meter, &result);
+	dnd_instructions_close(&meter);
+	assert_int_equal(result.known, 0);
+	assert_string_equal(result.missing, "Instructions cannot be counted: Input/output error.");
+}
+
 static int setup(void **state)
 {
 	dnd_tool_limit_ms = LIMIT_MS;
@@ -499,7 +548,8 @@ int main(void)
 		TEST(tools_that_refuse), TEST(tools_that_are_missing),
 		TEST(tools_that_misbehave), TEST(tools_that_fail_later), TEST(counts_resctrl),
 		TEST(refuses_resctrl), TEST(none_and_unknown), TEST(the_best_of_none), TEST(none_in_a_file),
-		TEST(instructions), TEST(instructions_by_a_clock), TEST(intervals), TEST(no_sysfs),
+		TEST(instructions), TEST(instructions_by_a_clock), TEST(instructions_for_part_of_the_time),
+		TEST(instructions_that_cannot_be_read), TEST(intervals), TEST(no_sysfs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
