@@ -85,11 +85,22 @@ static int paranoid_level(void)
 	return level;
 }
 
+/* To root, and to all at a level of 1, it is refused by something else. */
+void dnd_instructions_refused(struct donard_measurement *result, const char *which, bool is_root, int paranoid)
+{
+	if (is_root || paranoid <= 1)
+		dnd_missing(result, "%s cannot be counted: perf_event_open() is refused%s, and " PARANOID " is %d. In a "
+			    "container, its filter of system calls (seccomp) refuses it, or CAP_PERFMON is missing: allow "
+			    "both there.", which, is_root ? " to root" : "", paranoid);
+	else
+		dnd_missing(result, "%s cannot be counted: " PARANOID " is %d. Run as root, or lower it to 1.", which,
+			    paranoid);
+}
+
 static void explain(struct donard_measurement *result, const char *which, int error_number)
 {
 	if (error_number == EACCES || error_number == EPERM)
-		dnd_missing(result, "%s cannot be counted: " PARANOID " is %d. Run as root, or "
-			    "lower it to 1.", which, paranoid_level());
+		dnd_instructions_refused(result, which, !geteuid(), paranoid_level());
 	else if (error_number == ENOENT || error_number == EOPNOTSUPP || error_number == ENODEV)
 		dnd_missing(result, "%s cannot be counted: this processor or virtual machine "
 			    "offers no counter for them.", which);

@@ -85,6 +85,8 @@ void dnd_instructions_open(struct donard_meter *meter);
 void dnd_instructions_begin(struct donard_meter *meter);
 void dnd_instructions_end(struct donard_meter *meter, struct donard_measurement *result);
 void dnd_instructions_close(struct donard_meter *meter);
+/* Says why perf events are refused. @paranoid: the level of the sysctl */
+void dnd_instructions_refused(struct donard_measurement *result, const char *which, bool is_root, int paranoid);
 
 /* events.c: counts of the whole machine since it booted; not @known if /proc/stat lacks one of them */
 struct dnd_events {

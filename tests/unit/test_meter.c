@@ -478,8 +478,34 @@ static void instructions_by_a_clock(void **state)
 		assert_in_range(result.count[DONARD_INSTRUCTIONS_USER], 15000000, 35000000);
 	}
 	dnd_instructions_close(&meter);
-	assert_says(result.missing, "Instructions of the kernel cannot be counted: "
-		    "/proc/sys/kernel/perf_event_paranoid is ");
+	assert_says(result.missing, "Instructions of the kernel cannot be counted: ");
+	assert_says(result.missing, "/proc/sys/kernel/perf_event_paranoid is ");
+}
+
+/* What is said where perf events are refused to root, or not, and at that level. */
+static void assert_refusal(bool is_root, int paranoid, bool of_container)
+{
+	struct donard_measurement result = { .size = sizeof(result) };
+	char level[128];
+
+	dnd_instructions_refused(&result, "Instructions", is_root, paranoid);
+	snprintf(level, sizeof(level), "/proc/sys/kernel/perf_event_paranoid is %d", paranoid);
+	assert_says(result.missing, "Instructions cannot be counted: ");
+	assert_says(result.missing, level);
+	assert_true(of_container == !!strstr(result.missing, "In a container"));
+	assert_true(of_container == !!strstr(result.missing, "CAP_PERFMON"));
+	assert_true(of_container == !strstr(result.missing, "Run as root"));
+}
+
+/* Nobody who is root is told to be root, and no level that is low enough to be lowered. */
+static void instructions_that_are_refused(void **state)
+{
+	(void)state;
+	assert_refusal(false, 3, false);
+	assert_refusal(false, 2, false);
+	assert_refusal(false, 1, true);
+	assert_refusal(true, 2, true);
+	assert_refusal(true, -1, true);
 }
 
 /* A counter that reads as if these were its counts, one after the other. */
@@ -497,7 +523,9 @@ static int counter_with(const struct dnd_event_count counts[], size_t count)
 /* Among other users of the counters, or on the other kind of core. */
 static void instructions_for_part_of_the_time(void **state)
 {
-	static const struct dnd_event_count counts[2][2] = { { { 5, 20, 20 }, { 9, 50, 50 } }, { { 5, 20, 20 }, { 9, 50, 40 } } };
+	static const struct dnd_event_count counts[2][2] = {
+		{ { 5, 20, 20 }, { 9, 50, 50 } }, { { 5, 20, 20 }, { 9, 50, 40 } },
+	};
 	struct donard_meter meter = { .kind = &dnd_meter_none };
 	struct donard_measurement result = { .size = sizeof(result) };
 
@@ -549,7 +577,7 @@ int main(void)
 		TEST(tools_that_misbehave), TEST(tools_that_fail_later), TEST(counts_resctrl),
 		TEST(refuses_resctrl), TEST(none_and_unknown), TEST(the_best_of_none), TEST(none_in_a_file),
 		TEST(instructions), TEST(instructions_by_a_clock), TEST(instructions_for_part_of_the_time),
-		TEST(instructions_that_cannot_be_read), TEST(intervals), TEST(no_sysfs),
+		TEST(instructions_that_cannot_be_read), TEST(instructions_that_are_refused), TEST(intervals), TEST(no_sysfs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
