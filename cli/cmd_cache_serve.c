@@ -43,7 +43,7 @@ static const char *text_of(enum donard_cache_event_type type)
 		return "the drive works again\n";
 	case DONARD_CACHE_DRAINING:
 		return "ending: {records} records go to the drive first[, which fails: {message}]"
-		       "[{?records} (a second signal ends it at once, and the log keeps them)]\n";
+		       "[{?records} (Ctrl-C from now on, or SIGKILL, ends it at once, and the log keeps them)]\n";
 	default:
 		return CLI_EVENT_CLIENT;
 	}
@@ -114,7 +114,7 @@ static int take_options(const struct cli *cli, struct donard_cache_serve_options
 	return rc;
 }
 
-/* To be stopped is how it ends: that is success once all is on the drive.  A second signal kills; the log stays. */
+/* To be stopped is how it ends: that is success once all is on the drive.  Ctrl-C after that kills; the log stays. */
 static int run(struct cli *cli)
 {
 	struct donard_cache_serve_options options = {

@@ -17,6 +17,21 @@ static void on_signal(int number)
 	stopped = 1;
 }
 
+/*
+ * One stop may come as several signals: a shell and then the kernel send SIGHUP when a terminal goes, and timeout(1) sends
+ * to us and to its process group. Only a key at the terminal, which the kernel tells of, is one signal each time. Whoever
+ * types Ctrl-C after a stop does not want to wait for its end.
+ */
+static void on_stop(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (stopped && number == SIGINT && info->si_code > 0) {
+		signal(number, SIG_DFL);
+		raise(number);	/* it comes when this function returns */
+	}
+	stopped = 1;
+}
+
 static void catch_unless_ignored(int number, const struct sigaction *action)
 {
 	struct sigaction before;
@@ -26,12 +41,12 @@ static void catch_unless_ignored(int number, const struct sigaction *action)
 }
 
 /*
- * No SA_RESTART: the wait for completions must end.  A second one kills.  The end of the terminal stops, too, but
- * not a program that was started to outlive it (nohup).
+ * No SA_RESTART: the wait for completions must end.  The end of the terminal stops, too, but not a program that was
+ * started to outlive it (nohup).
  */
 void cli_catch_signals(void)
 {
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+	struct sigaction action = { .sa_sigaction = on_stop, .sa_flags = SA_SIGINFO };
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);

@@ -23,6 +23,10 @@ void cli_progress_init(struct cli_progress *progress, bool show);
 int cli_progress_tick(void *user, enum donard_phase phase, uint64_t done_bytes,
 		      uint64_t total_bytes);
 void cli_progress_end(struct cli_progress *progress);
+/*
+ * SIGINT, SIGTERM, and SIGHUP unless it is ignored, stop the command, however often they come; but Ctrl-C that is typed
+ * after one of them ends the program at once.
+ */
 void cli_catch_signals(void);
 /*
  * Calls @handler each time that the signal comes, for instance to restore the terminal; if @handler is

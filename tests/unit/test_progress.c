@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What progress prints: phase, percentage, time left; no escapes where none are understood. */
+/* What progress prints: phase, percentage, time left; no escapes where none are understood. And what a signal ends. */
+#include <poll.h>
 #include <pty.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -126,6 +131,116 @@ static void test_no_estimate(void **state)
 	assert_null(strstr(text, "left"));
 }
 
+/* ---- signals, to a process that has a terminal and says what it has come to ---- */
+
+struct stopping {
+	pid_t pid;
+	int master, said;
+};
+
+static void say(int fd, char word)
+{
+	assert_int_equal(write(fd, &word, 1), 1);
+}
+
+/* Stopped once, it goes on until it is killed. */
+static void stop_slowly(int out)
+{
+	cli_catch_signals();
+	say(out, 'r');
+	while (!cli_stopped(NULL))
+		poll(NULL, 0, 10);
+	/* Each is here when raise() returns. */
+	for (int i = 0; i < 2; i++) {
+		raise(SIGTERM);
+		raise(SIGHUP);
+		raise(SIGINT);
+	}
+	say(out, 's');
+	for (;;)
+		poll(NULL, 0, -1);
+}
+
+static void start(struct stopping *stopping)
+{
+	int slave, said[2];
+
+	assert_int_equal(openpty(&stopping->master, &slave, NULL, NULL, NULL), 0);
+	assert_int_equal(pipe(said), 0);
+	stopping->said = said[0];
+	stopping->pid = fork();
+	assert_true(stopping->pid >= 0);
+	if (!stopping->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		setsid();
+		ioctl(slave, TIOCSCTTY, 0);
+		signal(SIGHUP, SIG_DFL);
+		close(said[0]);
+		stop_slowly(said[1]);
+	}
+	close(slave);
+	close(said[1]);
+}
+
+static void hear(const struct stopping *stopping, char expected)
+{
+	char word;
+
+	assert_int_equal(read(stopping->said, &word, 1), 1);
+	assert_int_equal(word, expected);
+}
+
+static void is_killed_by(const struct stopping *stopping, int number)
+{
+	int status;
+
+	assert_int_equal(waitpid(stopping->pid, &status, 0), stopping->pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), number);
+	close(stopping->master);
+	close(stopping->said);
+}
+
+/* The same signal again is no second wish, as when timeout(1) ends a command, or a terminal goes. */
+static void test_one_stop_in_many_signals(void **state)
+{
+	struct stopping stopping;
+
+	(void)state;
+	start(&stopping);
+	hear(&stopping, 'r');
+	kill(stopping.pid, SIGTERM);
+	hear(&stopping, 's');
+	kill(stopping.pid, SIGKILL);
+	is_killed_by(&stopping, SIGKILL);
+}
+
+static void test_second_key(void **state)
+{
+	struct stopping stopping;
+
+	(void)state;
+	start(&stopping);
+	hear(&stopping, 'r');
+	say(stopping.master, '\003');
+	hear(&stopping, 's');
+	say(stopping.master, '\003');
+	is_killed_by(&stopping, SIGINT);
+}
+
+static void test_key_after_signal(void **state)
+{
+	struct stopping stopping;
+
+	(void)state;
+	start(&stopping);
+	hear(&stopping, 'r');
+	kill(stopping.pid, SIGTERM);
+	hear(&stopping, 's');
+	say(stopping.master, '\003');
+	is_killed_by(&stopping, SIGINT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -133,6 +248,9 @@ int main(void)
 		cmocka_unit_test(test_escapes),
 		cmocka_unit_test(test_no_estimate),
 		cmocka_unit_test(test_rounds),
+		cmocka_unit_test(test_one_stop_in_many_signals),
+		cmocka_unit_test(test_second_key),
+		cmocka_unit_test(test_key_after_signal),
 	};
 
 	return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
