@@ -31,14 +31,24 @@ static const int ending_signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
 static volatile sig_atomic_t receiver;
 static volatile sig_atomic_t caught;	/* any of them, since they are taken */
 
-/* What the terminal sends, the job gets as well, unless it has made a process group of its own (timeout, setsid). */
+/*
+ * What the terminal sends, the job gets as well, unless it has made a process group of its own (timeout, setsid). But that
+ * the terminal is gone is told to the leader of the session alone.
+ */
+static bool job_has_it(int number, const siginfo_t *info)
+{
+	bool told_alone = number == SIGHUP && getsid(0) == getpid();
+
+	return info->si_code > 0 && !told_alone && getpgid((pid_t)receiver) == getpgrp();
+}
+
 static void pass_on(int number, siginfo_t *info, void *context)
 {
 	int before = errno;
 
 	(void)context;
 	caught = 1;
-	if (receiver > 0 && (info->si_code <= 0 || getpgid((pid_t)receiver) != getpgrp()))
+	if (receiver > 0 && !job_has_it(number, info))
 		kill((pid_t)receiver, number);
 	errno = before;
 }

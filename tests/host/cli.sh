@@ -300,6 +300,23 @@ measure_at_terminal() {
 	END
 }
 
+# The kernel tells only the leader of the session that its terminal is gone: donard-cli, in "ssh -t HOST donard-cli measure ...".
+measure_of_a_lost_terminal() {
+	python3 - "$BUILD/donard-cli" <<-'END'
+		import os, pty, sys
+		pid, terminal = pty.fork()
+		if pid == 0:
+		    os.execv(sys.argv[1], ["donard-cli", "measure", "--meter", "none", "sh", "-c", "echo runs; exec sleep 60"])
+		said = b""
+		while b"runs" not in said:
+		    said += os.read(terminal, 1000)
+		os.close(terminal)
+		status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+		print(f"status {status} (expected 129)")
+		sys.exit(status != 129)
+	END
+}
+
 # SIGTERM to donard-cli alone ends the command.
 measure_passes_signals_on() {
 	# shellcheck disable=SC2016  # for the inner shell
@@ -618,6 +635,7 @@ run_cli_contracts() {
 	try "cli: measure, no process to be had" measure_cannot_fork
 	try "cli: measure, Ctrl-C at a terminal" measure_at_terminal sh -c 'echo runs; exec sleep 60'
 	try "cli: measure, Ctrl-C at a terminal, a group of its own" measure_at_terminal timeout 600 sh -c 'echo runs; exec sleep 60'
+	try "cli: measure, the end of its terminal" measure_of_a_lost_terminal
 	try "cli: measure, a signal meant for it" measure_passes_signals_on
 	try "cli: measure, a signal while a meter counts" measure_counts_what_ran
 	try "cli: measure, a signal before the command has started" measure_stopped_early
