@@ -109,11 +109,15 @@ _donard_cli()
 	*) words=$(_donard_next_words) ;;
 	esac
 	COMPREPLY=()
-	[[ -z $files ]] || mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+	if [[ -n $files ]]; then
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		# Of a command that has the name of a folder here, bash would make a path.
+		compopt -o filenames 2>/dev/null
+	fi
 	mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$words" -- "$cur")
 	# What stands before the last colon is no part of the word that bash replaces.
 	[[ $COMP_WORDBREAKS != *:* || $cur != gpu*:* ]] || before=${cur%"${cur##*:}"}
 	COMPREPLY=("${COMPREPLY[@]#"$before"}")
 }
 shopt -s extglob
-complete -o filenames -F _donard_cli donard-cli donard-bench
+complete -F _donard_cli donard-cli donard-bench

@@ -118,6 +118,35 @@ completion_knows_where_it_is() {
 		completes --json rdma '' | grep -x serve >/dev/null && completes rdma write ::1 --local d | grep -x dram >/dev/null
 }
 
+# A folder of a command's name makes no path of it; what may be a path is completed as one. A bash at a terminal, which reads none
+# of its user's files, says what it was made to run.
+completion_adds_a_slash_to_paths() {
+	local folder=$LOGS/typed
+	mkdir -p "$folder/cache"
+	python3 - "$(realpath "$BUILD")" "$PWD/cli/completion.bash" "$folder" <<-'END'
+		import os, pty, sys
+		programs, completion, folder = sys.argv[1:]
+		pid, terminal = pty.fork()
+		if pid == 0:
+		    os.chdir(folder)
+		    os.environ |= {"PATH": f"{programs}:{os.environ['PATH']}", "PS1": "$ ", "TERM": "dumb", "INPUTRC": "/dev/null"}
+		    os.execlp("bash", "bash", "--norc", "--noprofile", "-i")
+		def shell(keys, end):
+		    said = b""
+		    os.write(terminal, keys)
+		    while end not in said:
+		        said += os.read(terminal, 1000)
+		    return said
+		# As a function it stands before the program, whose tables have been read by then.
+		shell(f". '{completion}'; _donard_read_tables; donard-cli() {{ printf '<%s>' \"$@\"; }}; echo rea''dy\n".encode(), b"ready")
+		for keys, run in (b"donard-cli cac\tx\n", b"<cache><x>"), (b"donard-cli copy cac\tx\n", b"<copy><cache/x>"):
+		    said = shell(keys, b"x>")
+		    print(f"expected {run}, in {said}")
+		    if run not in said:
+		        sys.exit(1)
+	END
+}
+
 # gpus_completed LAST-WORDS - what bash offers behind "copy", on a machine with one GPU, for words as bash breaks them.
 gpus_completed() {
 	# shellcheck disable=SC2016  # the inner shell's
@@ -582,6 +611,7 @@ run_cli_contracts() {
 	try "cli: nobody reads JSON that it has made" nobody_reads_json
 	try "cli: fractions in JSON have no noise" fractions_are_short
 	try "cli: completion within a command" completion_knows_where_it_is
+	try "cli: completion of a command, in a folder that has one of its name" completion_adds_a_slash_to_paths
 	try "cli: completion of a GPU" completion_offers_gpus
 	try "cli: help of measure puts options first" helps 'measure \[OPTION\]\.\.\. COMMAND \[ARGUMENT' help measure
 	try "cli: help of no command" cli_exits 2 "'frob' is no command.*list, info.*bench" help frob
