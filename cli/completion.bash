@@ -87,6 +87,7 @@ _donard_wanted()
 _donard_cli()
 {
 	local -n options=_donard_options
+	# files: empty, or what compgen is to offer: f for files, d for folders
 	local cur command='' words='' files='' before=''
 	local -a typed=()
 	((${#options[@]})) || _donard_read_tables
@@ -96,21 +97,22 @@ _donard_cli()
 	case ${options[${command:-.}]+known},$(_donard_wanted),$cur in
 	known,REGION,*) words=$(_donard_regions) ;;
 	known,TARGET,*) words="dram $(_donard_regions) $(_donard_gpus)" ;;
-	known,DRIVE,*) files=yes ;;
+	known,DRIVE,* | known,PATH,*) files=f ;;
+	known,DIR,*) files=d ;;
 	known,?*,*) ;;
 	known,,-*)
 		words=${options[${command:-.}]}
 		words="--help ${words//=+([A-Z])/}"
 		;;
 	known,,*)
-		words=$(_donard_regions) files=yes
+		words=$(_donard_regions) files=f
 		[[ $command != @(copy|rdma serve) ]] || words+=" $(_donard_gpus)"
 		;;
 	*) words=$(_donard_next_words) ;;
 	esac
 	COMPREPLY=()
 	if [[ -n $files ]]; then
-		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		mapfile -t COMPREPLY < <(compgen "-$files" -- "$cur")
 		# Of a command that has the name of a folder here, bash would make a path.
 		compopt -o filenames 2>/dev/null
 	fi

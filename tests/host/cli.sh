@@ -115,7 +115,10 @@ completion_is_the_table() {
 # What an option wants is not a list of other options, and after --json stands a command.
 completion_knows_where_it_is() {
 	[[ -z $(completes copy --size '') ]] && completes rdma serve --size 1M d >/dev/null &&
-		completes --json rdma '' | grep -x serve >/dev/null && completes rdma write ::1 --local d | grep -x dram >/dev/null
+		completes --json rdma '' | grep -x serve >/dev/null && completes rdma write ::1 --local d | grep -x dram >/dev/null &&
+		completes region apply --config /et | grep -x /etc >/dev/null && completes cache serve --status /et | grep -x /etc >/dev/null &&
+		! completes region apply --config /etc/pass | grep -x /etc/passwd >/dev/null &&
+		completes doctor --scratch /etc/pass | grep -x /etc/passwd >/dev/null
 }
 
 # A folder of a command's name makes no path of it; what may be a path is completed as one. A bash at a terminal, which reads none
