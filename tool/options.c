@@ -121,6 +121,22 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 	return 0;
 }
 
+/* POSIXLY_CORRECT has getopt_long take options behind arguments for arguments. What we start may want it. */
+static int parse_in_any_order(struct cli *cli, int argc, char **argv)
+{
+	static const char name[] = "POSIXLY_CORRECT";
+	const char *set = getenv(name);
+	char *before = set ? strdup(set) : NULL;
+	int rc;
+
+	unsetenv(name);
+	rc = parse_options(cli, argc, argv);
+	if (set)
+		setenv(name, before ? before : "", true);
+	free(before);
+	return rc;
+}
+
 /* "DST is missing", "SRC and DST are missing" */
 static int missing_arguments(const struct cli *cli)
 {
@@ -150,7 +166,7 @@ static const struct cli_option *find_option(const struct cli *cli, const char *n
 
 int cli_parse(struct cli *cli, int argc, char **argv)
 {
-	int rc = parse_options(cli, argc, argv);
+	int rc = parse_in_any_order(cli, argc, argv);
 
 	if (rc)
 		return rc;

@@ -112,6 +112,15 @@ completion_is_the_table() {
 				<(printf '%s\n' "${commands[@]}") <(echo "$tables"); } | sort)
 }
 
+# Which is for other programs, and a command that is measured still has it.
+posix_changes_no_option() {
+	local -a posix=(env POSIXLY_CORRECT=yes "$BUILD/donard-cli")
+	# shellcheck disable=SC2016  # for the inner shell
+	says 2 "'5Q' is not a size" "${posix[@]}" copy a b --size 5Q &&
+		says 2 "'--size' is one argument too many" "${posix[@]}" copy a b -- --size &&
+		says 0 '^took' "${posix[@]}" measure --meter none sh -c '[ "$POSIXLY_CORRECT" = yes ]'
+}
+
 # What an option wants is not a list of other options, and after --json stands a command.
 completion_knows_where_it_is() {
 	[[ -z $(completes copy --size '') ]] && completes rdma serve --size 1M d >/dev/null &&
@@ -626,6 +635,7 @@ run_cli_contracts() {
 	try "cli: --json before help of no command" json_of 2 'it["error"]["code"] == "usage"' --json help frob
 	try "cli: -V" cli_exits 0 'donard-cli [0-9]' -V
 	try "cli: an option before the command" cli_exits 2 '--quiet stands before the command.*--json' --quiet list
+	try "cli: options behind the arguments, with POSIXLY_CORRECT" posix_changes_no_option
 	try "cli: short options in one word" cli_exits 2 '-x is not an option of .list' list -xy
 	try "cli: wrong use without the module, block size" cli_exits 2 'not a multiple of 512' \
 		copy /dev/nvme0n1 p2pmem0 --block-size 1000
