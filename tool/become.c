@@ -11,27 +11,35 @@
 #include "errors.h"
 #include "process.h"
 
-static int not_installed(const struct cli_command *command, int argc, char **argv)
+static int not_installed(const struct cli *cli)
 {
-	struct cli cli = { .command = command, .json = cli_wants_json(argc, argv) };
 	char text[160];
 
 	snprintf(text, sizeof(text), "there is no %s beside %s nor in PATH. 'make install' installs both.",
-		 command->program, cli_name);
-	return cli_fail_text(&cli, EXIT_UNSUPPORTED, "unsupported", text);
+		 cli->command->program, cli_name);
+	return cli_fail_text(cli, EXIT_UNSUPPORTED, "unsupported", text);
+}
+
+static int cannot_run(const struct cli *cli, const char *path, int error_number)
+{
+	char text[PATH_MAX + 128];
+
+	snprintf(text, sizeof(text), "%s: %s", path, strerror(error_number));
+	return cli_fail_text(cli, EXIT_FAILED, "system", text);
 }
 
 int cli_become(const struct cli_command *command, const char *first, int argc, char **argv)
 {
+	struct cli cli = { .command = command, .json = (first && !strcmp(first, "--json")) || cli_wants_json(argc, argv) };
 	char path[PATH_MAX], name[64];
 	const char **words;
-	int count = 0;
+	int count = 0, rc;
 
 	if (cli_find_program(command->program, path, sizeof(path)))
-		return not_installed(command, argc, argv);
+		return not_installed(&cli);
 	words = calloc((size_t)argc + 3, sizeof(*words));
 	if (!words)
-		return cli_fail_text(&(struct cli){ .command = command }, EXIT_FAILED, "system", strerror(ENOMEM));
+		return cannot_run(&cli, path, ENOMEM);
 	snprintf(name, sizeof(name), "%s %s", cli_name, command->name);
 	words[count++] = name;
 	if (first)
@@ -39,7 +47,7 @@ int cli_become(const struct cli_command *command, const char *first, int argc, c
 	memcpy(words + count, argv, (size_t)argc * sizeof(*words));
 	fflush(NULL);
 	execv(path, (char **)words);
-	fprintf(stderr, "%s: %s: %s\n", cli_name, path, strerror(errno));
+	rc = cannot_run(&cli, path, errno);
 	free(words);
-	return EXIT_FAILED;
+	return rc;
 }

@@ -398,14 +398,31 @@ without_perftest() {
 	((status == 3)) && [[ $out == *'apt install perftest'* ]]
 }
 
-# donard-cli alone in a folder, with no PATH: what 'bench' means is another program's.
+# bench_alone STATUS MESSAGE CODE - of donard-cli in a folder of its own, with no PATH. --json stands before 'bench' or behind.
+bench_alone() {
+	local status out words
+	for words in "bench setup p2pmem0 --json" "--json bench setup p2pmem0"; do
+		status=0
+		# shellcheck disable=SC2086  # words
+		out=$(LD_LIBRARY_PATH=$BUILD PATH=/nonexistent "$LOGS/no-bench/donard-cli" $words 2>&1) || status=$?
+		printf '%s: status %d (expected %d): %s\n' "$words" "$status" "$1" "$out"
+		((status == $1)) && [[ $out == *"$2"* && $out == *"\"code\":\"$3\""* ]] || return
+	done
+}
+
+# What 'bench' means is another program's, which is not there, or is no program.
 without_bench() {
-	local status=0 out folder=$LOGS/alone
+	local folder=$LOGS/no-bench out
+	rm -rf "$folder"
 	mkdir -p "$folder"
 	cp "$BUILD/donard-cli" "$folder/"
-	out=$(LD_LIBRARY_PATH=$BUILD PATH=/nonexistent "$folder/donard-cli" bench setup p2pmem0 --json 2>&1) || status=$?
-	printf 'status %d (expected 3): %s\n' "$status" "$out"
-	((status == 3)) && [[ $out == *'there is no donard-bench'*'"code":"unsupported"'* ]]
+	bench_alone 3 'there is no donard-bench' unsupported || return
+	out=$(LD_LIBRARY_PATH=$BUILD PATH=/nonexistent "$folder/donard-cli" help bench 2>&1)
+	printf 'help bench: %s\n' "$out"
+	[[ $out == *'there is no donard-bench '* && $out != *'{'* ]] || return
+	echo >"$folder/donard-bench"
+	chmod +x "$folder/donard-bench"
+	bench_alone 1 'donard-bench: Exec format error' system
 }
 
 # 'bench' is donard-bench under another name: the same help, but for that name.
