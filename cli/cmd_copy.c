@@ -152,25 +152,36 @@ static void print(const struct cli *cli, struct copied *copied)
 	}
 	copied->rate = result->seconds > 0 ? (double)result->bytes / result->seconds : 0;
 	cli_fields_print(stdout, fields, result->bytes ? text : nothing_text, copied);
-	if (copied->measurement.meter)
+	if (copied->measurement.meter && result->bytes)
 		cli_print_measurement(&copied->measurement, result->bytes);
+}
+
+static struct json_object *build_failed(const struct copied *copied)
+{
+	struct json_object *model = build(copied);
+
+	/* What speaks for it is known when all has been moved. */
+	if (copied->result.bounced_evidence == DONARD_BOUNCE_UNKNOWN)
+		json_object_object_add(model, "bounced_evidence", NULL);
+	return model;
 }
 
 static int failed(const struct cli *cli, int rc, const struct copied *copied)
 {
 	const struct donard_copy_result *result = &copied->result;
-	struct json_object *model = build(copied);
 	char size[DONARD_SIZE_TEXT_BYTES];
-	int exit_code;
-
-	/* What speaks for it is known when all has been moved. */
-	if (result->bounced_evidence == DONARD_BOUNCE_UNKNOWN)
-		json_object_object_add(model, "bounced_evidence", NULL);
-	exit_code = cli_fail_with(cli, rc, model);
+	int exit_code = cli_fail_with(cli, rc, build_failed(copied));
 
 	if (result->bytes || result->overwritten_bytes || rc == -ECANCELED)
 		cli_note(cli, "%s from the start had been copied", donard_format_size(size, sizeof(size), result->bytes));
 	return exit_code;
+}
+
+/* A copy that moves no bytes, or fails before that, does not begin to count. */
+static void count_nothing(struct donard_measurement *measurement, const struct donard_meter *meter)
+{
+	measurement->meter = donard_meter_name(meter);
+	snprintf(measurement->missing, sizeof(measurement->missing), "Nothing was counted: the copy did not begin to move bytes.");
 }
 
 static int copy(struct cli *cli, struct donard_copy_options *options, struct donard_meter *meter)
@@ -183,6 +194,8 @@ static int copy(struct cli *cli, struct donard_copy_options *options, struct don
 	struct cli_progress progress;
 	int rc;
 
+	if (meter)
+		count_nothing(&copied.measurement, meter);
 	options->begin_fn = donard_meter_interval_begin;
 	options->end_fn = donard_meter_interval_end;
 	options->interval_user = &metering;
@@ -206,6 +219,7 @@ static int copy(struct cli *cli, struct donard_copy_options *options, struct don
 static int run(struct cli *cli)
 {
 	struct donard_copy_options options = { .size = sizeof(options) };
+	const struct copied none = { 0 };
 	struct donard_meter *meter;
 	int rc = take_options(cli, &options);
 
@@ -218,9 +232,10 @@ static int run(struct cli *cli)
 	cli_catch_signals();
 	rc = cli_open_meter(cli, &meter);
 	if (cli_stopped(NULL))
-		rc = cli_fail_text(cli, EXIT_STOPPED, "canceled", "stopped by a signal before the copy began.");
+		rc = cli_fail_text_with(cli, EXIT_STOPPED, "canceled", "stopped by a signal before the copy began.",
+					build_failed(&none));
 	else if (rc)
-		rc = cli_fail(cli, rc);
+		rc = failed(cli, rc, &none);
 	else
 		rc = copy(cli, &options, meter);
 	donard_meter_close(meter);

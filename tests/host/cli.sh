@@ -420,7 +420,14 @@ copy_stopped_early() {
 	local PATH=$PATH
 	counting_meter trial
 	PATH=$METERS:$PATH
-	json_of 130 'it["error"]["code"] == "canceled"' copy --json --meter likwid /nowhere/a /nowhere/b
+	json_of 130 'it["error"]["code"] == "canceled" and it["bytes"] == 0' copy --json --meter likwid /nowhere/a /nowhere/b
+}
+
+# The usual object, whatever it ended before; what was not measured has the meter's name and no counts.
+copy_fails_early() {
+	json_of 2 'it["error"]["code"] == "bad-option" and it["bytes"] == 0' copy --json --meter frob /nowhere/a /nowhere/b &&
+		json_of 1 '(it["bytes"], it["payload_bytes"], it["meter"], it["dram_total_bytes"]) == (0, 0, "none", None) and it["missing"]' \
+			copy --json --meter none /nowhere/a /nowhere/b
 }
 
 measure_stopped_late() {
@@ -684,6 +691,7 @@ run_cli_contracts() {
 	try "cli: measure, a signal before the command has started" measure_stopped_early
 	try "cli: measure, a signal after the command has ended" measure_stopped_late
 	try "cli: copy, a signal while it opens its meter" copy_stopped_early
+	try "cli: copy that ends before its meter counts" copy_fails_early
 	try "cli: measure, a status of the command's own" cli_exits 3 'status    3' measure --meter none sh -c 'exit 3'
 	try "cli: measure, payload known" json_of 0 'it["payload_bytes"] == 4096' measure --json --payload 4K --meter none true
 	try "cli: rdma, an empty address" cli_exits 2 "'' has no address" rdma write ''
