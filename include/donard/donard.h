@@ -518,6 +518,7 @@ typedef void (*donard_wait_fn)(void *user, const char *text);
  *
  * The call unbinds a pci-bar function from the driver p2pmem when it removes the function's last region, and clears
  * driver_override, even if that was set before the region was added.
+ * A region that ends by itself, after -EINTR or a quarantine, leaves its function bound: unbind it then as the text says.
  *
  * Returns 0; -EBUSY with DONARD_REMOVE_IF_IDLE when the region is in use or being removed
  * already, for a pmem device whose disk is in use, and when the device is gone and the region

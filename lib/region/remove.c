@@ -16,6 +16,13 @@
 #include "region/holders.h"
 #include "region/names.h"
 
+/* What is known of the region while it is there. */
+struct target {
+	char name[P2PMEM_NAME_BYTES];
+	char bdf[DONARD_BDF_BYTES];
+	enum donard_region_kind kind;
+};
+
 struct removal {
 	int control;
 	int error_number;
@@ -106,26 +113,47 @@ static int run_removal(struct donard_context *ctx, struct removal *removal, cons
 	return rc;
 }
 
+static bool is_bound(struct donard_context *ctx, const struct target *target)
+{
+	char driver[64];
+
+	return target->kind == DONARD_KIND_PCI_BAR &&
+	       !dnd_sysfs_link_name(ctx, driver, sizeof(driver), "bus/pci/devices/%s/driver", target->bdf) &&
+	       !strcmp(driver, "p2pmem");
+}
+
+/* The region ends by itself: no program is there then to unbind its function. */
+static void say_what_stays_bound(struct donard_context *ctx, const struct target *target)
+{
+	const char *bdf = target->bdf, *root = ctx->sysfs_root;
+
+	if (is_bound(ctx, target))
+		dnd_fail_more(ctx, " %s stays bound to p2pmem: once it has no region, run: echo %s > %s/bus/pci/drivers/p2pmem/unbind; "
+			      "echo > %s/bus/pci/devices/%s/driver_override", bdf, bdf, root, root, bdf);
+}
+
 /* The removal itself has ended: the module gives a @reason only if the region is in quarantine now. */
-static int ended(struct donard_context *ctx, const char *name, const char *reason)
+static int ended(struct donard_context *ctx, const struct target *target, const char *reason)
 {
 	char holders[256];
 
 	if (!reason[0])
 		return 0;
-	dnd_region_holders_text(ctx, name, holders, sizeof(holders));
-	return dnd_fail(ctx, DND_E_BUSY, "%s: %.200s%s. End its holders; the region then ends by itself.", name, reason, holders);
+	dnd_region_holders_text(ctx, target->name, holders, sizeof(holders));
+	dnd_fail(ctx, DND_E_BUSY, "%s: %.200s%s. End its holders; the region then ends by itself.", target->name, reason, holders);
+	say_what_stays_bound(ctx, target);
+	return -EBUSY;
 }
 
-static int removal_result(struct donard_context *ctx, const char *name,
+static int removal_result(struct donard_context *ctx, const struct target *target,
 			  const struct removal *removal)
 {
-	const char *reason = removal->remove.reason;
+	const char *reason = removal->remove.reason, *name = target->name;
 	char holders[256], disk[32];
 
 	switch (removal->error_number) {
 	case 0:
-		return ended(ctx, name, reason);
+		return ended(ctx, target, reason);
 	case EBUSY:
 		if (!dnd_sysfs_read(ctx, disk, sizeof(disk), "class/p2pmem/%s/pmem", name) && disk[0])
 			return dnd_fail(ctx, DND_E_BUSY, "%s: its pmem device /dev/%s is in use. Unmount it, or end what "
@@ -135,8 +163,8 @@ static int removal_result(struct donard_context *ctx, const char *name,
 				"leave out IF_IDLE to revoke it.", name,
 				holders[0] ? holders : ", or being removed already");
 	case EINTR:
-		dnd_fail(ctx, DND_E_CANCELED, "%s: no longer waiting; the removal goes on by "
-			 "itself. %.200s", name, reason);
+		dnd_fail(ctx, DND_E_CANCELED, "%s: no longer waiting; the removal goes on by itself.", name);
+		say_what_stays_bound(ctx, target);
 		return -EINTR;
 	case ENODEV:
 		return dnd_region_missing(ctx, name);
@@ -163,25 +191,22 @@ static bool other_region_on(struct donard_context *ctx, const char *bdf)
 }
 
 /* Unbinds a pci-bar function when its last region is removed. */
-static int give_back(struct donard_context *ctx, enum donard_region_kind kind, const char *bdf)
+static int give_back(struct donard_context *ctx, const struct target *target)
 {
-	char driver[64];
 	int rc;
 
-	if (kind != DONARD_KIND_PCI_BAR || other_region_on(ctx, bdf))
+	if (!is_bound(ctx, target) || other_region_on(ctx, target->bdf))
 		return 0;
-	if (dnd_sysfs_link_name(ctx, driver, sizeof(driver), "bus/pci/devices/%s/driver", bdf) ||
-	    strcmp(driver, "p2pmem"))
-		return 0;
-	rc = dnd_pci_unbind(ctx, bdf, "");	/* nobody remembers what it was before the region */
+	rc = dnd_pci_unbind(ctx, target->bdf, "");	/* nobody remembers what it was before the region */
 	if (rc)
 		dnd_fail_more(ctx, " Its region was removed.");
 	return rc;
 }
 
-static int remove_known(struct donard_context *ctx, const char *name, unsigned int flags,
+static int remove_known(struct donard_context *ctx, const struct target *target, unsigned int flags,
 			donard_wait_fn wait_fn, void *user)
 {
+	const char *name = target->name;
 	struct removal removal = {
 		.remove = {
 			.size = sizeof(removal.remove),
@@ -196,16 +221,15 @@ static int remove_known(struct donard_context *ctx, const char *name, unsigned i
 		return removal.control;
 	rc = run_removal(ctx, &removal, name, wait_fn, user);
 	close(removal.control);
-	return rc ? rc : removal_result(ctx, name, &removal);
+	return rc ? rc : removal_result(ctx, target, &removal);
 }
 
 DND_PUBLIC int donard_region_remove(struct donard_context *ctx, const char *name,
 				    unsigned int flags, donard_wait_fn wait_fn, void *user)
 {
 	DND_USES(CONTEXT, ctx);
-	char known[P2PMEM_NAME_BYTES], bdf[DONARD_BDF_BYTES];
-	enum donard_region_kind kind;
 	struct donard_region_list *list;
+	struct target target;
 	int rc;
 
 	if (flags & ~DONARD_REMOVE_IF_IDLE)
@@ -214,10 +238,10 @@ DND_PUBLIC int donard_region_remove(struct donard_context *ctx, const char *name
 	rc = dnd_region_find(ctx, name, 0, &list);
 	if (rc)
 		return rc;
-	snprintf(known, sizeof(known), "%s", donard_region_get(list, 0)->name);
-	kind = donard_region_get(list, 0)->kind;
-	snprintf(bdf, sizeof(bdf), "%s", donard_region_get(list, 0)->bdf);
+	snprintf(target.name, sizeof(target.name), "%s", donard_region_get(list, 0)->name);
+	snprintf(target.bdf, sizeof(target.bdf), "%s", donard_region_get(list, 0)->bdf);
+	target.kind = donard_region_get(list, 0)->kind;
 	donard_region_list_free(list);
-	rc = remove_known(ctx, known, flags, wait_fn, user);
-	return rc ? rc : give_back(ctx, kind, bdf);
+	rc = remove_known(ctx, &target, flags, wait_fn, user);
+	return rc ? rc : give_back(ctx, &target);
 }

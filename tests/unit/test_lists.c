@@ -207,6 +207,7 @@ static void add_refuses_other_driver(void **state)
 }
 
 static const char *removal_reason;	/* what the module says of a removal that has ended */
+static int removal_errno;
 
 static int play_ioctl(int fd, unsigned long request, void *argument)
 {
@@ -214,7 +215,8 @@ static int play_ioctl(int fd, unsigned long request, void *argument)
 	if (request != P2PMEM_CTL_REGION_REMOVE)
 		return ASK_THE_KERNEL;
 	strcpy(((struct p2pmem_region_remove *)argument)->reason, removal_reason);
-	return 0;
+	errno = removal_errno;
+	return removal_errno ? -1 : 0;
 }
 
 /* The device went away during the removal: the region is not gone before its holders let go. */
@@ -231,6 +233,29 @@ static void remove_leaves_quarantine(void **state)
 	assert_string_equal(donard_error_code(fake->ctx), "busy");
 	assert_non_null(strstr(donard_error(fake->ctx), "p2pmem0: the device is gone; "));
 	assert_non_null(strstr(donard_error(fake->ctx), "; held by fio (pid 12)"));
+}
+
+/* A region that ends when its removal does not wait any more leaves its function bound; others have drivers of their own. */
+static void remove_says_what_stays_bound(void **state)
+{
+	static const char bound[] = " 0000:03:00.0 stays bound to p2pmem: once it has no region, run: echo 0000:03:00.0 > ";
+	struct fake *fake = *state;
+
+	fake_region(fake, "p2pmem0", "pci-bar", "0000:03:00.0");
+	fake_file(fake, "p2pmem_control", "");
+	removal_reason = "p2pmem0 still drains; the removal goes on by itself";
+	removal_errno = EINTR;
+	assert_int_equal(donard_region_remove(fake->ctx, "p2pmem0", 0, NULL, NULL), -EINTR);
+	assert_string_equal(donard_error(fake->ctx), "p2pmem0: no longer waiting; the removal goes on by itself.");
+	fake_driver(fake, "0000:03:00.0", "p2pmem");
+	assert_int_equal(donard_region_remove(fake->ctx, "p2pmem0", 0, NULL, NULL), -EINTR);
+	assert_string_equal(donard_error_code(fake->ctx), "canceled");
+	assert_non_null(strstr(donard_error(fake->ctx), bound));
+	assert_non_null(strstr(donard_error(fake->ctx), "/bus/pci/devices/0000:03:00.0/driver_override"));
+	removal_reason = "the device is gone; p2pmem0 stays in quarantine until its last holder lets go";
+	removal_errno = 0;
+	assert_int_equal(donard_region_remove(fake->ctx, "p2pmem0", 0, NULL, NULL), -EBUSY);
+	assert_non_null(strstr(donard_error(fake->ctx), bound));
 }
 
 /* No control node: the bind is undone and the override is cleared. */
@@ -327,6 +352,7 @@ int main(void)
 						fake_teardown),
 		cmocka_unit_test_setup_teardown(add_undoes_bind, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(remove_leaves_quarantine, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(remove_says_what_stays_bound, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(add_keeps_override, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(add_refuses_numbers, fake_setup, fake_teardown),
 		cmocka_unit_test(verdicts), cmocka_unit_test(errors_have_words),
