@@ -523,7 +523,7 @@ typedef void (*donard_wait_fn)(void *user, const char *text);
  * Returns 0; -EBUSY with DONARD_REMOVE_IF_IDLE when the region is in use or being removed
  * already, for a pmem device whose disk is in use, and when the device is gone and the region
  * stays in quarantine until its last holder lets go; -EINTR after a signal (the removal then
- * goes on by itself); -ENODEV when there is no such region, or the module's control device has no node; -EINVAL when @name
+ * goes on by itself, or is done); -ENODEV when there is no such region, or the module's control device has no node; -EINVAL when @name
  * cannot name a region, and for unknown @flags; -EOPNOTSUPP without the module; -EACCES unless the caller is root;
  * -EPERM while the kernel is locked down; -EROFS where sysfs is read-only (the region is removed, and its function stays
  * bound); -EAGAIN without a thread to be had; -EMFILE, -ENFILE, -ENOMEM.

@@ -155,20 +155,33 @@ static void undo_bind(struct donard_context *ctx, const char *bdf, const char *o
 	dnd_failure_put_back(ctx, &first);
 }
 
-static int bind_and_add(struct donard_context *ctx, struct p2pmem_region_add *add)
+static int bind_and_add(struct donard_context *ctx, const char *bdf, struct p2pmem_region_add *add)
 {
-	struct dnd_bdf address = { add->pci_domain, add->pci_bus, add->pci_devfn };
-	char bdf[DONARD_BDF_BYTES], override[DND_OVERRIDE_BYTES];
-	int rc, bound = 0;
+	char override[DND_OVERRIDE_BYTES];
+	int rc, bound = dnd_pci_bind(ctx, bdf, override);
 
-	dnd_bdf_format(bdf, address);
-	if (add->kind == P2PMEM_KIND_PCI_BAR)
-		bound = dnd_pci_bind(ctx, bdf, override);
 	if (bound < 0)
 		return bound;
 	rc = add_bound(ctx, bdf, add);
 	if (rc < 0 && bound)
 		undo_bind(ctx, bdf, override);
+	return rc;
+}
+
+static int add_region(struct donard_context *ctx, struct p2pmem_region_add *add)
+{
+	struct dnd_bdf address = { add->pci_domain, add->pci_bus, add->pci_devfn };
+	char bdf[DONARD_BDF_BYTES];
+	int rc, lock;
+
+	dnd_bdf_format(bdf, address);
+	if (add->kind != P2PMEM_KIND_PCI_BAR)
+		return add_bound(ctx, bdf, add);
+	rc = dnd_pci_lock(ctx, bdf, &lock);
+	if (rc)
+		return rc;
+	rc = bind_and_add(ctx, bdf, add);
+	dnd_pci_unlock(lock);
 	return rc;
 }
 
@@ -186,7 +199,7 @@ DND_PUBLIC int donard_region_add(struct donard_context *ctx, const struct donard
 	if (!rc)
 		rc = dnd_require_module(ctx);
 	if (!rc)
-		rc = bind_and_add(ctx, &add);
+		rc = add_region(ctx, &add);
 	if (rc >= 0 && taken.note)
 		snprintf(taken.note, DONARD_REASON_BYTES, "%.*s", (int)sizeof(add.reason) - 1,
 			 add.reason);

@@ -21,4 +21,12 @@ int dnd_region_missing(struct donard_context *ctx, const char *name);
 int dnd_pci_bind(struct donard_context *ctx, const char *bdf, char override[DND_OVERRIDE_BYTES]);
 int dnd_pci_unbind(struct donard_context *ctx, const char *bdf, const char *override);
 
+/*
+ * Keeps other processes from adding a region to a pci-bar function, or unbinding it after its last one, until the caller
+ * closes *@lock, which is -1 where there is nothing to lock: a virtual function, or a sysfs that is read-only.  Returns 0;
+ * -EINTR, with a text, if a signal ended the wait.
+ */
+int dnd_pci_lock(struct donard_context *ctx, const char *bdf, int *lock);
+void dnd_pci_unlock(int lock);
+
 #endif /* DND_REGION_CONTROL_H */

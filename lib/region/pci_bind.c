@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Binds and unbinds functions by driver_override, bind and unbind in sysfs. */
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "region/control.h"
 
@@ -73,4 +76,30 @@ int dnd_pci_unbind(struct donard_context *ctx, const char *bdf, const char *over
 	if (rc)
 		return dnd_fail_sysfs_write(ctx, -rc, "%s: cannot be unbound from " DRIVER, bdf);
 	return 0;
+}
+
+/* Nothing is written to "rescan": of the function's files it is one that root alone can open, so nobody else can hold the lock. */
+int dnd_pci_lock(struct donard_context *ctx, const char *bdf, int *lock)
+{
+	char path[PATH_MAX];
+
+	*lock = -1;
+	if (dnd_sysfs_path(ctx, path, "bus/pci/devices/%s/rescan", bdf))
+		return 0;
+	*lock = open(path, O_WRONLY | O_CLOEXEC);
+	if (*lock < 0 || !flock(*lock, LOCK_EX) || errno != EINTR)
+		return 0;
+	dnd_pci_unlock(*lock);
+	*lock = -1;
+	dnd_fail(ctx, DND_E_CANCELED, "%s: no longer waiting for another program, which adds or removes a region of it.", bdf);
+	return -EINTR;
+}
+
+void dnd_pci_unlock(int lock)
+{
+	if (lock < 0)
+		return;
+	/* A child that was forked meanwhile has the open file, too. */
+	flock(lock, LOCK_UN);
+	close(lock);
 }

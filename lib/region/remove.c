@@ -190,16 +190,30 @@ static bool other_region_on(struct donard_context *ctx, const char *bdf)
 	return found || count < 0;
 }
 
+static int unbind_unless_needed(struct donard_context *ctx, const struct target *target)
+{
+	int lock, rc = dnd_pci_lock(ctx, target->bdf, &lock);
+
+	if (rc)
+		return rc;
+	if (is_bound(ctx, target) && !other_region_on(ctx, target->bdf))
+		rc = dnd_pci_unbind(ctx, target->bdf, "");	/* nobody remembers what it was before the region */
+	dnd_pci_unlock(lock);
+	return rc;
+}
+
 /* Unbinds a pci-bar function when its last region is removed. */
 static int give_back(struct donard_context *ctx, const struct target *target)
 {
 	int rc;
 
-	if (!is_bound(ctx, target) || other_region_on(ctx, target->bdf))
+	if (target->kind != DONARD_KIND_PCI_BAR)
 		return 0;
-	rc = dnd_pci_unbind(ctx, target->bdf, "");	/* nobody remembers what it was before the region */
-	if (rc)
-		dnd_fail_more(ctx, " Its region was removed.");
+	rc = unbind_unless_needed(ctx, target);
+	if (!rc)
+		return 0;
+	dnd_fail_more(ctx, " Its region was removed.");
+	say_what_stays_bound(ctx, target);
 	return rc;
 }
 

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "unit.h"
 #include "base/files.h"
 #include "fake_sysfs.h"
 #include "play_ioctl.h"
+#include "region/control.h"
 #include "region/holders.h"
 #include "region/region.h"
 
@@ -258,6 +264,73 @@ static void remove_says_what_stays_bound(void **state)
 	assert_non_null(strstr(donard_error(fake->ctx), bound));
 }
 
+static void ignore(int number)
+{
+	(void)number;
+}
+
+/* Signals come until the test ends: whenever the wait begins, one ends it. */
+static void signals(suseconds_t every_us)
+{
+	struct sigaction action = { .sa_handler = ignore };
+	struct itimerval timer = { .it_interval.tv_usec = every_us, .it_value.tv_usec = every_us };
+
+	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &timer, NULL), 0);
+}
+
+/* Who adds a region to a function that is bound needs it bound until the region is there. */
+static void remove_unbinds_under_a_lock(void **state)
+{
+	struct fake *fake = *state;
+	char path[PATH_MAX], value[64];
+	int adder;
+
+	fake_region(fake, "p2pmem0", "pci-bar", "0000:03:00.0");
+	fake_file(fake, "p2pmem_control", "");
+	fake_file(fake, "bus/pci/devices/0000:03:00.0/rescan", "");
+	fake_file(fake, "bus/pci/drivers/p2pmem/unbind", "");
+	fake_driver(fake, "0000:03:00.0", "p2pmem");
+	snprintf(path, sizeof(path), "%s/bus/pci/devices/0000:03:00.0/rescan", fake->root);
+	adder = open(path, O_WRONLY);
+	assert_int_equal(flock(adder, LOCK_EX), 0);
+	removal_reason = "";
+	removal_errno = 0;
+	signals(20000);
+	assert_int_equal(donard_region_remove(fake->ctx, "p2pmem0", 0, NULL, NULL), -EINTR);
+	assert_int_equal(add_bar(fake), -EINTR);
+	signals(0);
+	assert_non_null(strstr(donard_error(fake->ctx), "another program, which adds or removes a region of it"));
+	dnd_sysfs_read(fake->ctx, value, sizeof(value), "bus/pci/drivers/p2pmem/unbind");
+	assert_string_equal(value, "");
+	close(adder);
+}
+
+/* A child has the open file of the lock, and may live long. */
+static void forks_do_not_keep_the_lock(void **state)
+{
+	struct fake *fake = *state;
+	int lock, again;
+	pid_t child;
+
+	fake_file(fake, "bus/pci/devices/0000:03:00.0/rescan", "");
+	assert_int_equal(dnd_pci_lock(fake->ctx, "0000:03:00.0", &lock), 0);
+	assert_true(lock >= 0);
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	dnd_pci_unlock(lock);
+	signals(20000);
+	assert_int_equal(dnd_pci_lock(fake->ctx, "0000:03:00.0", &again), 0);
+	signals(0);
+	dnd_pci_unlock(again);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 /* No control node: the bind is undone and the override is cleared. */
 static void add_undoes_bind(void **state)
 {
@@ -353,6 +426,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(add_undoes_bind, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(remove_leaves_quarantine, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(remove_says_what_stays_bound, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(remove_unbinds_under_a_lock, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(forks_do_not_keep_the_lock, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(add_keeps_override, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(add_refuses_numbers, fake_setup, fake_teardown),
 		cmocka_unit_test(verdicts), cmocka_unit_test(errors_have_words),
