@@ -376,11 +376,7 @@ static int refuse_quarantined(struct pci_dev *pdev, const struct p2pmem_place *p
 	phys_addr_t phys = pci_resource_start(pdev, place->bar) + place->offset;
 	int id = p2pmem_region_in_quarantine(phys, place->bytes);
 
-	if (id < 0)
-		return 0;
-	p2pmem_reason(req->reason, "this memory is still held from before the device vanished: p2pmem%d is in quarantine until its last holder lets go",
-		      id);
-	return -EBUSY;
+	return id < 0 ? 0 : p2pmem_region_refuse_quarantined(id, req->reason);
 }
 
 /* The caller holds the device lock of @pdev, so neither @pdev nor its driver can go away. */

@@ -111,13 +111,10 @@ static int gpu_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 {
 	int ret = check_driver(pdev, req->reason);
 
+	if (!ret)
+		ret = p2pmem_region_refuse_second(pdev, P2PMEM_KIND_GPU_NVIDIA, "aperture", req->reason);
 	if (ret)
 		return ret;
-	if (p2pmem_region_exists(pdev, P2PMEM_KIND_GPU_NVIDIA)) {
-		p2pmem_reason(req->reason, "the aperture of %s is a region already",
-			      pci_name(pdev));
-		return -EEXIST;
-	}
 	ret = choose_bar(pdev, req);
 	if (ret < 0)
 		return ret;

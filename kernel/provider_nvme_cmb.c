@@ -98,11 +98,9 @@ static int cmb_find_own(struct pci_dev *pdev, struct cmb *cmb,
 	int ret;
 
 	/* The end of a region writes CMBMSC in two halves, without the device lock. */
-	if (p2pmem_region_exists(pdev, P2PMEM_KIND_NVME_CMB)) {
-		p2pmem_reason(req->reason, "the CMB of %s is a region already",
-			      pci_name(pdev));
-		return -EEXIST;
-	}
+	ret = p2pmem_region_refuse_second(pdev, P2PMEM_KIND_NVME_CMB, "CMB", req->reason);
+	if (ret)
+		return ret;
 	if (!cmb->has_cmbmsc && readl(cmb->regs + NVME_CMBSZ)) {
 		p2pmem_reason(req->reason, "the CMB of %s has no register for its address (CAP.CMBS is 0, as before NVMe 1.4): use a kernel with CONFIG_PCI_P2PDMA, whose nvme driver publishes it",
 			      pci_name(pdev));

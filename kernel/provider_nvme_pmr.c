@@ -183,11 +183,9 @@ static int pmr_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 	int ret;
 
 	/* All of it has one enable bit, which the end of a second region would clear. */
-	if (p2pmem_region_exists(pdev, P2PMEM_KIND_NVME_PMR)) {
-		p2pmem_reason(req->reason, "the PMR of %s is a region already",
-			      pci_name(pdev));
-		return -EEXIST;
-	}
+	ret = p2pmem_region_refuse_second(pdev, P2PMEM_KIND_NVME_PMR, "PMR", req->reason);
+	if (ret)
+		return ret;
 	pmr = kzalloc(sizeof(*pmr), GFP_KERNEL);
 	if (!pmr)
 		return -ENOMEM;

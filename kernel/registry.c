@@ -11,6 +11,7 @@
 #include <linux/pci.h>
 
 #include "p2pmem.h"
+#include "reason.h"
 #include "registry.h"
 #include "trace.h"
 
@@ -129,6 +130,41 @@ bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind)
 		found |= r->pdev == pdev && r->provider->kind == kind;
 	mutex_unlock(&regions_lock);
 	return found;
+}
+
+/* Refuses what needs memory that p2pmem@id keeps in quarantine: -EBUSY and the reason. */
+int p2pmem_region_refuse_quarantined(int id, char *reason)
+{
+	p2pmem_reason(reason, "this memory is still held from before the device vanished: p2pmem%d is in quarantine until its last holder lets go",
+		      id);
+	return -EBUSY;
+}
+
+/*
+ * For memory of which a function has one region at most: 0 if there is none, else -errno and
+ * a reason.  @memory: a word for it.  The caller holds the device lock of @pdev.
+ */
+int p2pmem_region_refuse_second(struct pci_dev *pdev, u32 kind, const char *memory, char *reason)
+{
+	struct p2pmem_region *r;
+	bool quarantined = false;
+	int id = -1;
+
+	device_lock_assert(&pdev->dev);
+	mutex_lock(&regions_lock);
+	list_for_each_entry(r, &regions, link)
+		if (r->pdev == pdev && r->provider->kind == kind) {
+			id = r->id;
+			quarantined = READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED;
+		}
+	mutex_unlock(&regions_lock);
+	if (id < 0)
+		return 0;
+	if (quarantined)
+		return p2pmem_region_refuse_quarantined(id, reason);
+	p2pmem_reason(reason, "the %s of %s is a region already: p2pmem%d", memory,
+		      pci_name(pdev), id);
+	return -EEXIST;
 }
 
 /* The number of a region in quarantine that has a part of this range; -1 if there is none. */
