@@ -73,7 +73,7 @@ static void region_release(struct device *dev)
 }
 
 static struct p2pmem_region *region_alloc(const struct p2pmem_provider *p,
-					  struct pci_dev *pdev)
+					  struct pci_dev *pdev, char *reason)
 {
 	struct p2pmem_region *r;
 	int id = -ENOMEM;
@@ -84,6 +84,9 @@ static struct p2pmem_region *region_alloc(const struct p2pmem_provider *p,
 	r->counts = alloc_percpu(struct p2pmem_counts);
 	if (r->counts)
 		id = p2pmem_region_number();
+	if (id == -ENOSPC)
+		p2pmem_reason(reason, "there are %d regions already, and p2pmem has numbers for no more: remove one, or offer larger parts",
+			      P2PMEM_MAX_REGIONS);
 	if (id < 0) {
 		free_percpu(r->counts);
 		kfree(r);
@@ -374,7 +377,7 @@ static int refuse_quarantined(struct pci_dev *pdev, const struct p2pmem_place *p
 			      struct p2pmem_region_add *req)
 {
 	phys_addr_t phys = pci_resource_start(pdev, place->bar) + place->offset;
-	int id = p2pmem_region_in_quarantine(phys, place->bytes);
+	int id = p2pmem_region_at(phys, place->bytes, true);
 
 	return id < 0 ? 0 : p2pmem_region_refuse_quarantined(id, req->reason);
 }
@@ -407,7 +410,7 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	ret = choose_memtype(p, pdev, &place, req, &memtype);
 	if (ret)
 		goto err_free_place;
-	r = region_alloc(p, pdev);
+	r = region_alloc(p, pdev, req->reason);
 	if (IS_ERR(r)) {
 		ret = PTR_ERR(r);
 		goto err_free_place;

@@ -11,6 +11,7 @@
 #include "p2pmem.h"
 #include "provider.h"
 #include "reason.h"
+#include "registry.h"
 #include "removal.h"
 #include "resets.h"
 
@@ -114,11 +115,31 @@ static int vet_bar(struct pci_dev *pdev, struct p2pmem_region_add *req,
 	return 0;
 }
 
+/*
+ * Somebody else can have a part of the BAR, as the firmware's frame buffer is kept.  A region
+ * that ends is off the list before its claim is.
+ */
+static int explain_claimed(struct pci_dev *pdev, struct p2pmem_region_add *req,
+			   const struct resource *claim)
+{
+	int id = p2pmem_region_at(claim->start, resource_size(claim), false);
+
+	if (id >= 0) {
+		p2pmem_reason(req->reason, "part of BAR%u of %s is a region already: p2pmem%d",
+			      req->bar, pci_name(pdev), id);
+		return -EEXIST;
+	}
+	p2pmem_reason(req->reason, "part of BAR%u of %s is claimed already: /proc/iomem names by whom (p2pmem: by a region that is ending); end that, or choose another part by offset and length",
+		      req->bar, pci_name(pdev));
+	return -EBUSY;
+}
+
 /* request_mem_region() would not tell a conflict from a lack of memory. */
 static int claim_place(struct pci_dev *pdev, struct p2pmem_region_add *req,
 		       const struct p2pmem_place *place, void **data)
 {
 	struct resource *claim = kzalloc(sizeof(*claim), GFP_KERNEL);
+	int ret;
 
 	if (!claim)
 		return -ENOMEM;
@@ -127,10 +148,9 @@ static int claim_place(struct pci_dev *pdev, struct p2pmem_region_add *req,
 	claim->end = claim->start + place->bytes - 1;
 	claim->flags = IORESOURCE_MEM | IORESOURCE_BUSY;
 	if (request_resource(&pdev->resource[place->bar], claim)) {
+		ret = explain_claimed(pdev, req, claim);
 		kfree(claim);
-		p2pmem_reason(req->reason, "part of BAR%u of %s is a region already",
-			      req->bar, pci_name(pdev));
-		return -EEXIST;
+		return ret;
 	}
 	*data = claim;
 	return 0;

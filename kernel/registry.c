@@ -167,15 +167,15 @@ int p2pmem_region_refuse_second(struct pci_dev *pdev, u32 kind, const char *memo
 	return -EEXIST;
 }
 
-/* The number of a region in quarantine that has a part of this range; -1 if there is none. */
-int p2pmem_region_in_quarantine(phys_addr_t phys, u64 bytes)
+/* The number of a region, in quarantine or not, that has a part of this range; -1 if there is none. */
+int p2pmem_region_at(phys_addr_t phys, u64 bytes, bool quarantined)
 {
 	struct p2pmem_region *r;
 	int id = -1;
 
 	mutex_lock(&regions_lock);
 	list_for_each_entry(r, &regions, link)
-		if (READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED &&
+		if ((READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED) == quarantined &&
 		    phys < r->backing.phys + r->backing.bytes && r->backing.phys < phys + bytes)
 			id = r->id;
 	mutex_unlock(&regions_lock);

@@ -20,7 +20,7 @@ void p2pmem_region_put(struct p2pmem_region *r);
 bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind);
 int p2pmem_region_refuse_quarantined(int id, char *reason);
 int p2pmem_region_refuse_second(struct pci_dev *pdev, u32 kind, const char *memory, char *reason);
-int p2pmem_region_in_quarantine(phys_addr_t phys, u64 bytes);
+int p2pmem_region_at(phys_addr_t phys, u64 bytes, bool quarantined);
 struct p2pmem_region *p2pmem_region_of(struct pci_dev *pdev);
 void p2pmem_for_each_region(void (*each)(struct p2pmem_region *r, void *data),
 			    void *data);

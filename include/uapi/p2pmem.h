@@ -32,7 +32,8 @@
  *               file offset), or holds the region; REGION_ADD and NVME_MEMORY: the function
  *               has another driver than the kind needs, or none, or its memory is in use in
  *               a way that excludes this one (reason)
- *   ENOSPC      a volatile region does not have that much free memory
+ *   ENOSPC      a volatile region does not have that much free memory; REGION_ADD: nor has the
+ *               nvme driver's pool of a CMB, or there are 256 regions, the most there can be
  *   ENXIO       the range lies outside the region or the dma-buf, or the file owns
  *               nothing there; in a region whose only memory is what files pin
  *               (gpu-nvidia): nothing is pinned there

@@ -231,6 +231,18 @@ unseen_without_module() {
 	exits 0 'pmr +absent' donard-cli region apply --dry-run pmr
 }
 
+# Each region has a number, and there are 256. The module takes them all along, which is quicker than to remove each.
+numbers_run_out() {
+	local i add=(donard-cli region add --page-type generic)
+	remove_all
+	for ((i = 0; i < 256; i++)); do
+		"${add[@]}" --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --offset "$((2 * i))M" --length 2M >"$WORK/added" 2>&1 ||
+			fail "region $i: $(<"$WORK/added")"
+	done
+	exits 1 'there are 256 regions already.* remove one' "${add[@]}" --kind nvme-pmr --device "$LAB_BETA_BDF"
+	rmmod p2pmem
+}
+
 # As a container has it: the region goes, and its function stays with the driver.
 removed_without_sysfs() {
 	exits 1 'cannot be unbound from p2pmem.*Its region was removed' unshare -m sh -c \
@@ -715,6 +727,7 @@ rt "a region that is not as configured" other_than_configured
 ! modprobe -qn pci-stub || rt "a driver that has the device first is told" own_driver_comes_first
 rt "a region that is being removed is not there" leaving_is_not_there donard-cli region remove p2pmem0
 rt "a region that is being unbound is not there" leaving_is_not_there unbind_gpu
+rt "numbers of regions run out" numbers_run_out
 rt "removed where sysfs is read-only" removed_without_sysfs
 rt "neither added nor set where sysfs is read-only" not_written_to_sysfs
 rt "udev names regions and gives them to their users" udev_names_and_gives
