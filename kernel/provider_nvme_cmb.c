@@ -90,6 +90,49 @@ static int cmb_narrow(struct p2pmem_region_add *req, struct p2pmem_place *place)
 	return 0;
 }
 
+/* @place: scratch. */
+static int explain_no_register(struct pci_dev *pdev, struct cmb *cmb, struct p2pmem_region_add *req,
+			       struct p2pmem_place *place)
+{
+	int ret;
+
+	if (!readl(cmb->regs + NVME_CMBSZ)) {
+		p2pmem_reason(req->reason, "%s has no Controller Memory Buffer (CAP.CMBS is 0)",
+			      pci_name(pdev));
+		return -EOPNOTSUPP;
+	}
+	ret = cmb_locate(pdev, cmb->regs, req, place);
+	if (ret)
+		return ret;
+	p2pmem_reason(req->reason, "the CMB of %s has no register for its address (CAP.CMBS is 0, as before NVMe 1.4): %s",
+		      pci_name(pdev), COMPAT_HAS_P2PDMA ?
+		      "the kernel log says why its nvme driver did not publish it" :
+		      "use Linux 6.13 or later with CONFIG_PCI_P2PDMA, whose nvme driver publishes it");
+	return -EOPNOTSUPP;
+}
+
+/*
+ * With CONFIG_PCI_P2PDMA the nvme driver enables a CMB that takes no data, too, but does not
+ * publish it.  Without, it left a CMB enabled that it could not publish, before Linux 6.14.
+ * @place: scratch.
+ */
+static int explain_enabled(struct pci_dev *pdev, struct cmb *cmb, struct p2pmem_region_add *req,
+			   struct p2pmem_place *place)
+{
+	int ret = cmb_locate(pdev, cmb->regs, req, place);
+
+	if (ret)
+		return ret;
+	if (COMPAT_P2PDMA_TOO_OLD) {
+		p2pmem_reason(req->reason, "the nvme driver has published the CMB of %s, and p2pmem can share it from Linux 6.13 on: use such a kernel",
+			      pci_name(pdev));
+		return -EOPNOTSUPP;
+	}
+	p2pmem_reason(req->reason, "the CMB of %s is enabled already (CMBMSC.CMSE), by another program or by an nvme driver of before Linux 6.14 that could not publish it: end that program and reset the controller, or use a later kernel",
+		      pci_name(pdev));
+	return -EBUSY;
+}
+
 static int cmb_find_own(struct pci_dev *pdev, struct cmb *cmb,
 			struct p2pmem_region_add *req,
 			struct p2pmem_place *place)
@@ -101,21 +144,10 @@ static int cmb_find_own(struct pci_dev *pdev, struct cmb *cmb,
 	ret = p2pmem_region_refuse_second(pdev, P2PMEM_KIND_NVME_CMB, "CMB", req->reason);
 	if (ret)
 		return ret;
-	if (!cmb->has_cmbmsc && readl(cmb->regs + NVME_CMBSZ)) {
-		p2pmem_reason(req->reason, "the CMB of %s has no register for its address (CAP.CMBS is 0, as before NVMe 1.4): use a kernel with CONFIG_PCI_P2PDMA, whose nvme driver publishes it",
-			      pci_name(pdev));
-		return -EOPNOTSUPP;
-	}
-	if (!cmb->has_cmbmsc) {
-		p2pmem_reason(req->reason, "%s has no Controller Memory Buffer (CAP.CMBS is 0)",
-			      pci_name(pdev));
-		return -EOPNOTSUPP;
-	}
-	if (before & NVME_CMBMSC_CMSE) {
-		p2pmem_reason(req->reason, "the CMB of %s is in use already",
-			      pci_name(pdev));
-		return -EEXIST;
-	}
+	if (!cmb->has_cmbmsc)
+		return explain_no_register(pdev, cmb, req, place);
+	if (before & NVME_CMBMSC_CMSE)
+		return explain_enabled(pdev, cmb, req, place);
 	p2pmem_nvme_space_off(cmb->regs + NVME_CMBMSC, NVME_CMBMSC_CRE);
 	ret = cmb_locate(pdev, cmb->regs, req, place);
 	if (!ret) {

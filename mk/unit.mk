@@ -90,7 +90,7 @@ $(BUILD)/tests/unit/test_rdma_server: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap
 $(BUILD)/tests/unit/test_join_fail: UNIT_LIBS := -Wl$(comma)--wrap=dnd_drive_lost
 $(BUILD)/tests/unit/test_residency: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_drive_,is_direct ask_again)
 $(BUILD)/tests/unit/test_identity: UNIT_LIBS := -Wl$(comma)--wrap=dnd_mounts_each
-$(BUILD)/tests/unit/test_candidates: UNIT_LIBS := -Wl$(comma)--wrap=dnd_config_read
+$(BUILD)/tests/unit/test_candidates: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_config_read uname)
 $(BUILD)/tests/unit/test_lists: UNIT_LIBS := -Wl$(comma)--wrap=dnd_text_at
 
 # The thread alone, without nbdkit.

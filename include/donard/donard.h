@@ -494,8 +494,8 @@ struct donard_region_add {
  *
  * Returns N; -ENODEV when there is no such function, when it does not answer, or when the module's control device has no node;
  * -ENXIO when the range goes past the end of the memory; -EINVAL, -E2BIG when @what describes no memory;
- * -EBUSY when another driver owns the function or has claimed a part of the range, or somebody still holds the memory from
- * before its device vanished; -EEXIST when that memory is a region already; -ENOSPC when less of a CMB is free than was asked
+ * -EBUSY when another driver owns the function or has claimed a part of the range, when another program has enabled a CMB, or
+ * somebody still holds the memory from before its device vanished; -EEXIST when that memory is a region already; -ENOSPC when less of a CMB is free than was asked
  * for, and when there are 256 regions;
  * -EACCES unless the caller is root; -EPERM while the kernel is locked down; -EROFS for DONARD_KIND_PCI_BAR
  * where sysfs is read-only; -EHOSTUNREACH when no page type was named and none is safe; -EOPNOTSUPP without the module, and

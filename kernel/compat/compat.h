@@ -100,6 +100,8 @@ static inline struct dev_pagemap *compat_get_dev_pagemap(unsigned long pfn)
 #else
 #define COMPAT_HAS_P2PDMA 0
 #endif
+/* The nvme driver publishes a CMB, and p2pmem cannot share it. */
+#define COMPAT_P2PDMA_TOO_OLD	(IS_ENABLED(CONFIG_PCI_P2PDMA) && !COMPAT_HAS_P2PDMA)
 
 /*
  * One page-middle-directory entry can map a chunk in one of two ways.

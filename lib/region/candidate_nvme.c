@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "region/candidate_list.h"
@@ -78,7 +79,19 @@ static void read_cmb(const struct donard_context *ctx, const char *bdf, const ch
 	controller->cmbsz = size;
 }
 
-static int add_cmb(struct dnd_function *function, uint32_t location, uint32_t size,
+/* Before Linux 6.13 the module cannot share a CMB with the nvme driver: kernel/provider_nvme_cmb.c. */
+static bool is_out_of_reach(const struct donard_context *ctx, const char *bdf)
+{
+	unsigned int major_number, minor_number;
+	uint64_t published = 0;
+	struct utsname kernel;
+
+	dnd_sysfs_read_u64(ctx, &published, "bus/pci/devices/%s/p2pmem/published", bdf);
+	return published && !uname(&kernel) && sscanf(kernel.release, "%u.%u", &major_number, &minor_number) == 2 &&
+	       (major_number < 6 || (major_number == 6 && minor_number < 13));
+}
+
+static int add_cmb(const struct donard_context *ctx, struct dnd_function *function, uint32_t location, uint32_t size,
 		   struct donard_candidate_list *list)
 {
 	uint64_t unit = 1ULL << (12 + 4 * (size >> 8 & 0xf)), offset;
@@ -98,6 +111,9 @@ static int add_cmb(struct dnd_function *function, uint32_t location, uint32_t si
 	if ((size & 0x18) != 0x18)
 		snprintf(candidate->obstacle, sizeof(candidate->obstacle),
 			 "the CMB takes no data (CMBSZ.RDS/WDS): use another drive");
+	else if (is_out_of_reach(ctx, function->bdf))
+		snprintf(candidate->obstacle, sizeof(candidate->obstacle),
+			 "the nvme driver has published the CMB, and p2pmem can share it from Linux 6.13 on: use such a kernel");
 	return 0;
 }
 
@@ -145,7 +161,7 @@ static int scan_controller(struct donard_context *ctx, const char *entry, void *
 	read_registers(ctx, scan->function->bdf, &controller);
 	read_cmb(ctx, scan->function->bdf, entry, &controller);
 	if (controller.has_cmb && controller.cmbsz)
-		rc = add_cmb(scan->function, controller.cmbloc, controller.cmbsz, scan->list);
+		rc = add_cmb(ctx, scan->function, controller.cmbloc, controller.cmbsz, scan->list);
 	else if (controller.has_cmb)
 		rc = add_hidden_cmb(scan->function, scan->list);
 	if (!rc && controller.has_pmr)

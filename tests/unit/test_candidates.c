@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What could be a region, and how it is known again: over an invented machine. */
 #include <errno.h>
+#include <sys/utsname.h>
 
 #include "unit.h"
 #include "base/pciconfig.h"
@@ -66,6 +67,39 @@ static void a_drive(void **state)
 	assert_int_equal(other->size_bytes, 64 << 20);
 	assert_non_null(strstr(other->obstacle, "can tell root whether this is its Controller Memory Buffer or Persistent Memory "
 			       "Region: modprobe p2pmem"));
+	donard_candidate_list_free(list);
+}
+
+static const char *kernel = "6.13.0";
+
+int __wrap_uname(struct utsname *name);
+int __wrap_uname(struct utsname *name)
+{
+	memset(name, 0, sizeof(*name));
+	strcpy(name->release, kernel);
+	return 0;
+}
+
+/* Whose driver makes P2PDMA memory of the CMB, on a kernel where p2pmem does not use such memory. */
+static void a_published_cmb(void **state)
+{
+	static const char *const kernels[] = { "6.13.0", "6.12.117+deb13-amd64", "7.0-rc1", "6.8.0-57-generic" };
+	struct fake *fake = *state;
+	struct donard_candidate_list *list;
+
+	fake_cmb_drive(fake, "0000:04:00.0", "pci0000:00", "S4");
+	fake_file(fake, "bus/pci/devices/0000:04:00.0/p2pmem/published", "1");
+	for (size_t i = 0; i < 4; i++) {
+		kernel = kernels[i];
+		assert_int_equal(donard_candidate_list(fake->ctx, &list), 2);
+		assert_string_equal(donard_candidate_get(list, 0)->obstacle, i % 2 ? "the nvme driver has published the CMB, and p2pmem "
+				    "can share it from Linux 6.13 on: use such a kernel" : "");
+		donard_candidate_list_free(list);
+	}
+	/* The driver of a kernel without P2PDMA publishes nothing. */
+	fake_file(fake, "bus/pci/devices/0000:04:00.0/p2pmem/published", "0");
+	assert_int_equal(donard_candidate_list(fake->ctx, &list), 2);
+	assert_string_equal(donard_candidate_get(list, 0)->obstacle, "");
 	donard_candidate_list_free(list);
 }
 
@@ -192,6 +226,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_bar, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_drive, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(a_published_cmb, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_hidden_cmb, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(obstacles, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_gpu, fake_setup, fake_teardown),
