@@ -192,8 +192,8 @@ static const struct cli_option add_options[] = {
 	{ "kind", "KIND", "pci-bar, nvme-cmb, nvme-pmr or gpu-nvidia" },
 	{ "device", "BDF", "PCI address, like 0000:03:00.0" },
 	{ "bar", "N", "which BAR; pci-bar needs it, gpu-nvidia takes the largest without, no other kind takes it" },
-	{ "offset", "SIZE", "start within the BAR; a multiple of 2 MiB" },
-	{ "length", "SIZE", "default: to the end of the BAR" },
+	{ "offset", "SIZE", "start within the BAR, CMB or PMR; a multiple of 2 MiB" },
+	{ "length", "SIZE", "default: to the end of the BAR, CMB or PMR" },
 	{ "page-type", "TYPE", "generic, p2pdma or pmem; the default is generic if every drive and NIC has a route, "
 	  "but p2pdma if the driver made such pages" },
 	{ "memtype", "TYPE", "uc, wc or wb; the default is wc, but uc for pages of type p2pdma and a BAR that is not "

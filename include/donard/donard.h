@@ -463,7 +463,9 @@ int donard_region_find(struct donard_context *ctx, const char *name, struct dona
  *	and RDMA function of the machine has a route, else p2pdma if that is available.  pmem makes persistent memory a pmem
  *	device
  * @memtype: 0 means the default of the kind
- * @offset_bytes, @length_bytes: part of the BAR; length 0 is all of it
+ * @offset_bytes, @length_bytes: part of the BAR, or of the controller's CMB or PMR; the offset counts from where that begins,
+ *	and length 0 is all that follows it.  A CMB that the nvme driver publishes takes no offset, and length 0 is what is free in
+ *	one piece
  * @note: NULL, or a buffer of DONARD_REASON_BYTES for a sentence that says which functions
  *	decided the page type, or have no route although you asked for that type
  * @folio_bytes: 0 or 4096 for struct pages of 4 KiB each.  2 MiB or 1 GiB saves most of the
@@ -495,10 +497,10 @@ struct donard_region_add {
  * Returns N; -ENODEV when there is no such function, when it does not answer, or when the module's control device has no node;
  * -ENXIO when the range goes past the end of the memory; -EINVAL, -E2BIG when @what describes no memory;
  * -EBUSY when another driver owns the function or has claimed a part of the range, when another program has enabled a CMB, or
- * somebody still holds the memory from before its device vanished; -EEXIST when that memory is a region already; -ENOSPC when less of a CMB is free than was asked
- * for, and when there are 256 regions;
- * -EACCES unless the caller is root; -EPERM while the kernel is locked down; -EROFS for DONARD_KIND_PCI_BAR
- * where sysfs is read-only; -EHOSTUNREACH when no page type was named and none is safe; -EOPNOTSUPP without the module, and
+ * somebody still holds the memory from before its device vanished; -EEXIST when that memory is a region already;
+ * -ENOSPC when less of a CMB is free than was asked for, and when there are 256 regions;
+ * -EACCES unless the caller is root; -EPERM while the kernel is locked down; -EROFS for DONARD_KIND_PCI_BAR where
+ * sysfs is read-only; -EHOSTUNREACH when no page type was named and none is safe; -EOPNOTSUPP without the module, and
  * when the kernel or the device cannot do it; -EUCLEAN when the kernel can offer that memory only after the next boot;
  * -EIO when the device or a driver of the kernel failed; -EINTR after a signal; -ENOMEM, -EMFILE, -ENFILE.
  */
@@ -524,10 +526,10 @@ typedef void (*donard_wait_fn)(void *user, const char *text);
  * Returns 0; -EBUSY with DONARD_REMOVE_IF_IDLE when the region is in use or being removed
  * already, for a pmem device whose disk is in use, and when the device is gone and the region
  * stays in quarantine until its last holder lets go; -EINTR after a signal (the removal then
- * goes on by itself, or is done); -ENODEV when there is no such region, or the module's control device has no node; -EINVAL when @name
- * cannot name a region, and for unknown @flags; -EOPNOTSUPP without the module; -EACCES unless the caller is root;
- * -EPERM while the kernel is locked down; -EROFS where sysfs is read-only (the region is removed, and its function stays
- * bound); -EAGAIN without a thread to be had; -EMFILE, -ENFILE, -ENOMEM.
+ * goes on by itself, or is done); -ENODEV when there is no such region, or the module's control device has no node;
+ * -EINVAL when @name cannot name a region, and for unknown @flags; -EOPNOTSUPP without the module;
+ * -EACCES unless the caller is root; -EPERM while the kernel is locked down; -EROFS where sysfs is read-only (the region is
+ * removed, and its function stays bound); -EAGAIN without a thread to be had; -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_region_remove(struct donard_context *ctx, const char *name, unsigned int flags,
 			 donard_wait_fn wait_fn, void *user);

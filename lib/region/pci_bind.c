@@ -78,7 +78,10 @@ int dnd_pci_unbind(struct donard_context *ctx, const char *bdf, const char *over
 	return 0;
 }
 
-/* Nothing is written to "rescan": of the function's files it is one that root alone can open, so nobody else can hold the lock. */
+/*
+ * Nothing is written to "rescan".  It is one of the function's files that root alone can open, so that no user can hold
+ * the lock.
+ */
 int dnd_pci_lock(struct donard_context *ctx, const char *bdf, int *lock)
 {
 	char path[PATH_MAX];
