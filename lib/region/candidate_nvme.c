@@ -11,17 +11,19 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "../../kernel/pmr.h"
 #include "region/candidate_list.h"
 #include "uapi/p2pmem.h"
 
 #define CAP_PMRS	(1ULL << 56)
 #define CAP_CMBS	(1ULL << 57)
+#define PMRCAP_TAKES_DATA	0x18U	/* RDS and WDS, as in CMBSZ */
 
 struct controller {
 	bool has_cmb, has_pmr;
 	bool busy;		/* its registers could not be read now */
 	uint32_t cmbloc, cmbsz;	/* zero while the CMB is disabled */
-	unsigned int pmr_bar;
+	uint32_t pmrcap;
 };
 
 /* Leaves @controller unchanged unless this is root and the module is loaded. */
@@ -46,7 +48,7 @@ static void read_registers(const struct donard_context *ctx, const char *text,
 			controller->has_pmr = memory.cap & CAP_PMRS;
 			controller->cmbloc = memory.cmbloc;
 			controller->cmbsz = memory.cmbsz;
-			controller->pmr_bar = memory.pmrcap >> 5 & 7;
+			controller->pmrcap = memory.pmrcap;
 		} else {
 			controller->busy = errno == EBUSY;
 		}
@@ -54,13 +56,32 @@ static void read_registers(const struct donard_context *ctx, const char *text,
 	close(fd);
 }
 
-static int add_pmr(struct dnd_function *function, unsigned int bar,
-		   struct donard_candidate_list *list)
+/* What the module refuses by PMRCAP: kernel/provider_nvme_pmr.c. */
+static void find_pmr_obstacle(uint32_t cap, char *text, size_t text_bytes)
 {
+	if ((cap & PMRCAP_TAKES_DATA) != PMRCAP_TAKES_DATA)
+		snprintf(text, text_bytes, "the PMR takes no data (PMRCAP.RDS/WDS): use another drive");
+	else if (p2pmem_pmr_barrier(cap) == P2PMEM_PMR_NO_BARRIER)
+		snprintf(text, text_bytes, "the PMR names no barrier that makes writes persistent (PMRCAP is %#x, without bits 10 and "
+			 "11): the drive is at fault, use another one", cap);
+	else if (p2pmem_pmr_bar(cap) < 2)
+		snprintf(text, text_bytes, "the PMR names BAR%u, where registers lie: the drive is at fault, use another one",
+			 p2pmem_pmr_bar(cap));
+}
+
+static int add_pmr(struct dnd_function *function, uint32_t cap, struct donard_candidate_list *list)
+{
+	unsigned int bar = p2pmem_pmr_bar(cap);
+	struct dnd_candidate *candidate;
+
 	if (bar >= DND_BARS || !function->bars[bar].bytes)
 		return 0;
 	function->taken |= 1U << bar;
-	return dnd_candidate_add(list, function, DONARD_KIND_NVME_PMR, bar) ? 0 : -ENOMEM;
+	candidate = dnd_candidate_add(list, function, DONARD_KIND_NVME_PMR, bar);
+	if (!candidate)
+		return -ENOMEM;
+	find_pmr_obstacle(cap, candidate->obstacle, sizeof(candidate->obstacle));
+	return 0;
 }
 
 /* Parses CMBLOC and CMBSZ as the driver prints them; some kernels leave out the 0 before the x. */
@@ -165,7 +186,7 @@ static int scan_controller(struct donard_context *ctx, const char *entry, void *
 	else if (controller.has_cmb)
 		rc = add_hidden_cmb(scan->function, scan->list);
 	if (!rc && controller.has_pmr)
-		rc = add_pmr(scan->function, controller.pmr_bar, scan->list);
+		rc = add_pmr(scan->function, controller.pmrcap, scan->list);
 	if (!rc && controller.busy)
 		rc = add_busy(scan->function, scan->list);
 	return rc;

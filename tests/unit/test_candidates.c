@@ -7,6 +7,7 @@
 #include "base/pciconfig.h"
 #include "donard/candidate.h"
 #include "fake_sysfs.h"
+#include "play_ioctl.h"
 
 static const struct donard_candidate_info *only(struct fake *fake,
 						struct donard_candidate_list **list)
@@ -101,6 +102,53 @@ static void a_published_cmb(void **state)
 	assert_int_equal(donard_candidate_list(fake->ctx, &list), 2);
 	assert_string_equal(donard_candidate_get(list, 0)->obstacle, "");
 	donard_candidate_list_free(list);
+}
+
+static uint32_t pmrcap;	/* of the controller; 0 without a PMR */
+
+static int play_ioctl(int fd, unsigned long request, void *argument)
+{
+	struct p2pmem_nvme_memory *memory = argument;
+
+	(void)fd;
+	if (request != P2PMEM_CTL_NVME_MEMORY)
+		return ASK_THE_KERNEL;
+	memory->cap = pmrcap ? 1ULL << 56 : 0;
+	memory->pmrcap = pmrcap;
+	return 0;
+}
+
+/* What the module would refuse is not listed as if it were to be had. */
+static void a_pmr(void **state)
+{
+	static const struct {
+		uint32_t cap;
+		const char *obstacle;
+	} drives[] = {
+		{ 0x0498, "" }, { 0x0898, "" },
+		{ 0x0488, "the PMR takes no data (PMRCAP.RDS/WDS)" }, { 0x0490, "the PMR takes no data (PMRCAP.RDS/WDS)" },
+		{ 0x3098, "names no barrier that makes writes persistent (PMRCAP is 0x3098" },
+		{ 0x0418, "the PMR names BAR0, where registers lie" },
+	};
+	struct fake *fake = *state;
+	const struct donard_candidate_info *info;
+	struct donard_candidate_list *list;
+
+	fake_cmb_drive(fake, "0000:04:00.0", "pci0000:00", "S4");
+	fake_file(fake, "p2pmem_control", "");
+	for (size_t i = 0; i < sizeof(drives) / sizeof(drives[0]); i++) {
+		pmrcap = drives[i].cap;
+		assert_true(donard_candidate_list(fake->ctx, &list) >= 2);
+		info = donard_candidate_get(list, 1);
+		assert_int_equal(info->kind, DONARD_KIND_NVME_PMR);
+		assert_int_equal(info->bar, pmrcap >> 5 & 7);
+		if (drives[i].obstacle[0])
+			assert_non_null(strstr(info->obstacle, drives[i].obstacle));
+		else
+			assert_string_equal(info->obstacle, "");
+		donard_candidate_list_free(list);
+	}
+	pmrcap = 0;
 }
 
 /* A CMB that nobody has enabled is listed once, and its BAR not again. */
@@ -227,6 +275,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_bar, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_drive, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_published_cmb, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(a_pmr, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_hidden_cmb, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(obstacles, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_gpu, fake_setup, fake_teardown),
