@@ -180,11 +180,12 @@ def setting_up(results: Results) -> Figure | None:
     there = setup.setups(results)
     if not there:
         return None
-    newest = there[0]
-    costs = setup.costs(newest.samples)
-    panels = _setup_panels(costs, "instructions" if setup.is_counted(newest.samples) else "time, us")
-    if not panels:
+    drawn = ((run, _setup_panels(setup.costs(run.samples), "instructions" if setup.is_counted(run.samples) else "time, us"))
+             for run in there)
+    newest, panels = next(((run, panels) for run, panels in drawn if panels), (None, None))
+    if not newest:
         return None
+    costs = setup.costs(newest.samples)
     name = f" {newest.file}," if len(there) > 1 else ""
     return lines_figure(Heading(_setup_finding(costs), f"one region of device memory; Linux {newest.data['kernel']},{name} "
                                 "median over rounds", _mark([newest])), panels)
@@ -227,7 +228,7 @@ def latency(results: Results) -> Figure | None:
         return None
     panels = [_latency_panel(group, figures, value_axis(values), emulated)
               for group in groups(figures, lambda figure: (figure.fabric, figure.file, figure.operation == "read"))]
-    kernels = ", ".join(sorted({figure.kernel for figure in figures}, key=version_order))
+    kernels = ", ".join(sorted({figure.kernel for figure in figures if figure.kernel}, key=version_order))
     return lines_figure(Heading(_latency_finding(figures), f"donard-cli rdma, Linux {kernels}, percentiles: "
                                 "medians over rounds", _mark(there)), panels, label_room=0.13)
 

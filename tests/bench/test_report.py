@@ -65,6 +65,12 @@ def dearer_setup(data: Json) -> Json:
     return {**data, "skipped": [{"method": "register", "bytes": 65536, "live": 0, "why": "an old kernel"}]}
 
 
+def one_point(data: Json) -> Json:
+    first = data["samples"][0]
+    return {**data, "samples": [sample for sample in data["samples"]
+                                if (sample["bytes"], sample["live"]) == (first["bytes"], first["live"])]}
+
+
 def as_bench_table1(data: Json) -> Json:
     """Bandwidth, latency and comparison are samples of their own."""
     samples = []
@@ -171,6 +177,8 @@ def fill(folder: Path) -> None:
     put(folder / "two-runs", "table1-rxe-b", later(results("table1")))
     put(folder / "two-runs", "setup-6.1", dearer_setup(results("setup", "6.1.2")))
     put(folder / "two-runs", "setup-7", results("setup"))
+    put(folder / "one-curve", "setup-6.1", results("setup", "6.1.2"))
+    put(folder / "one-curve", "setup-7", one_point(results("setup")))
     put(folder / "table1", "table1-siw", as_bench_table1(results("table1")))
     put(folder / "bad", "copy-counts-7.3.4", lying(results("copy-counts")))
     put(folder / "uneven", "rdma-counts-rxe", uneven(results("rdma-counts")))
@@ -189,7 +197,7 @@ class Report(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         fill(cls.folder / "in")
         for name in ("page", "hardware", "table1", "bad", "uneven", "sampled", "dearer", "unregistered", "new-maps", "two-real", "two-runs", "small-blocks",
-                     "shallow", "depths", "both-ends", "some-ends"):
+                     "one-curve", "shallow", "depths", "both-ends", "some-ends"):
             status = command.main(["report", str(cls.folder / "in" / name), "--out", str(cls.folder / f"{name}.md")])
             assert status == 0, f"report of {name}: status {status}"
 
@@ -364,6 +372,10 @@ class Report(unittest.TestCase):
         self.shows(r"^- register, 64 KiB, 0 live: an old kernel$", "two-runs")
         self.assertIn("Linux 7.3.4, setup-7, median", (self.folder / "two-runs" / "setup.svg").read_text(encoding="utf-8"))
         self.shows("^### By size$")
+
+    def test_setup_of_one_point(self):
+        """report: set-up costs are drawn of the newest run that has a curve"""
+        self.assertIn("Linux 6.1.2, setup-6.1, median", (self.folder / "one-curve" / "setup.svg").read_text(encoding="utf-8"))
 
     def test_not_measured(self):
         """report: what was not measured, and why"""
