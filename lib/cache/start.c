@@ -239,6 +239,23 @@ static int check_drive(struct dnd_cache_server *server, const char *drive_id)
 	return 0;
 }
 
+/*
+ * The region may have come back a little smaller: then the log is whole, and the place behind it, in which reads are staged, is
+ * not.  One block for each read is enough, because every window takes larger requests (format.c).
+ */
+static int check_staging(const struct dnd_cache_server *server)
+{
+	const struct dnd_cache_super *super = &server->log.super;
+	uint64_t bytes = server->nvram.store.length_bytes;
+	uint64_t least = super->length_bytes + (uint64_t)DND_CACHE_READS * super->block_bytes;
+
+	if (bytes >= least)
+		return 0;
+	return dnd_fail(server->ctx, DND_E_DAMAGED, "%s: the log and the place for reads behind it need %llu bytes, and the NVRAM has "
+			"%llu: a part of the NVRAM is missing. Nothing was changed. Give it all of the NVRAM that it was made in.",
+			dnd_memory_name(server->nvram.memory), (unsigned long long)least, (unsigned long long)bytes);
+}
+
 static int open_log(struct dnd_cache_server *server)
 {
 	char drive_id[DND_CACHE_DRIVE_ID_BYTES];
@@ -257,6 +274,8 @@ static int open_log(struct dnd_cache_server *server)
 		return rc;
 	server->log_open = true;
 	rc = check_drive(server, drive_id);
+	if (!rc)
+		rc = check_staging(server);
 	if (!rc)
 		rc = prove_route(server, server->log.super.length_bytes);
 	if (rc)
@@ -317,11 +336,6 @@ static int size_requests(struct dnd_cache_server *server)
 		return dnd_fail_memory(server->ctx);
 	for (uint64_t i = 0; i < super->records; i++)
 		server->appended_ns[i] = dnd_now_ns();
-	if (!server->request_bytes_max)
-		return dnd_fail_member(server->ctx, DND_E_NO_SPACE, DND_AT("nvram"),
-				       "%s: the log leaves no room after it in which reads "
-				       "could be staged. Drain it with the version that made it.",
-				       dnd_memory_name(server->nvram.memory));
 	return dnd_cache_reads_open(server);
 }
 

@@ -454,6 +454,10 @@ log_is_truncated() {
 	refuses 1 damaged --volatile-ok
 	matches "message" 'a part of the log is missing.*Give it all' "$(cat "$WORK/refused")"
 	refuses 1 damaged --volatile-ok --format
+	# The log, and nothing of the place for reads behind it.
+	gpu_region --length 62M
+	refuses 1 damaged --volatile-ok
+	matches "message" 'a part of the NVRAM is missing.*Give it all' "$(cat "$WORK/refused")"
 	gpu_region --length 64M
 	serve --volatile-ok --no-cleaner --high 90
 	says 'equal 65536' read 0 65536 1

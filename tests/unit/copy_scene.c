@@ -15,7 +15,7 @@
 #include "play_ioctl.h"
 
 uint32_t played_route = P2PMEM_ROUTE_SWITCH, played_flags, played_region_flags;
-uint64_t played_available, played_resets, played_folio_bytes;
+uint64_t played_region_bytes, played_available, played_resets, played_folio_bytes;
 bool played_removed;
 struct loop_info64 played_loop;
 
@@ -24,7 +24,7 @@ static void play_info(int fd, struct p2pmem_info *info)
 	fake_info_name(fd, info);
 	info->flags = played_region_flags;
 	info->resets = played_resets;
-	info->region_bytes = REGION_BYTES;
+	info->region_bytes = played_region_bytes;
 	info->available_bytes = played_available;
 	info->granule_bytes = 4096;
 	info->folio_bytes = played_folio_bytes;
@@ -329,6 +329,7 @@ int copy_setup(void **state)
 	played_route = P2PMEM_ROUTE_SWITCH;
 	played_flags = 0;
 	played_region_flags = 0;
+	played_region_bytes = REGION_BYTES;
 	played_available = REGION_BYTES;
 	played_lost_reads = false;
 	played_lost_turns = 0;

@@ -174,6 +174,17 @@ static int stop_at_once(void *user)
 	return told->listening != 0;
 }
 
+/* A file that a cache can be served in front of, and a name for its status socket. */
+static void prepare_backing(struct scene *scene, char *status, size_t status_bytes)
+{
+	needs_supported_file_system(scene->fake->files);
+	snprintf(status, status_bytes, "%s/status", scene->fake->files);
+	fake_file(scene->fake, "class/block/nvme7n1/wwid", "eui.1");
+	fake_file(scene->fake, "block/nvme7n1/queue/write_cache", "write back");
+	fake_file(scene->fake, "block/nvme7n1/queue/fua", "1");
+	write_file(scene->out, scene->data, REGION_BYTES);
+}
+
 /* A log is made in the program's memory, and found there; between the two calls the program has both handles to itself. */
 static void served_from_both(void **state)
 {
@@ -189,11 +200,7 @@ static void served_from_both(void **state)
 	struct donard_file *backing;
 	uint8_t byte = 0;
 
-	snprintf(status, sizeof(status), "%s/status", scene->fake->files);
-	fake_file(scene->fake, "class/block/nvme7n1/wwid", "eui.1");
-	fake_file(scene->fake, "block/nvme7n1/queue/write_cache", "write back");
-	fake_file(scene->fake, "block/nvme7n1/queue/fua", "1");
-	write_file(scene->out, scene->data, REGION_BYTES);
+	prepare_backing(scene, status, sizeof(status));
 	assert_int_equal(donard_memory_claim(ctx, "p2pmem0", 0, 0, &nvram), 0);
 	backing = open_file(scene, scene->out, DONARD_FILE_WRITE);
 	if (donard_cache_serve_from(nvram, backing, &how))
@@ -213,10 +220,61 @@ static void served_from_both(void **state)
 	donard_memory_free(nvram);
 }
 
+static void is_served_of(struct scene *scene, uint64_t bytes, const struct donard_cache_serve_options *how)
+{
+	played_region_bytes = bytes;
+	if (donard_cache_serve(scene->fake->ctx, "p2pmem0", scene->out, how))
+		fail_msg("%.900s", donard_error(scene->fake->ctx));
+}
+
+static void is_damaged_of(struct scene *scene, uint64_t bytes, const struct donard_cache_serve_options *how, const char *text)
+{
+	struct told *told = how->user;
+
+	*told = (struct told){ 0 };
+	played_region_bytes = bytes;
+	assert_int_equal(donard_cache_serve(scene->fake->ctx, "p2pmem0", scene->out, how), -EILSEQ);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "damaged");
+	assert_says(donard_error(scene->fake->ctx), text);
+	assert_says(donard_error(scene->fake->ctx), "Give it all of the NVRAM");
+	assert_int_equal(told->recovered, 0);
+}
+
+/* The region comes back smaller: without a part of the log, and without what lies behind it only. */
+static void smaller_region(void **state)
+{
+	struct scene *scene = *state;
+	char status[160];
+	struct told told = { 0 };
+	struct donard_cache_serve_options how = {
+		.size = sizeof(how), .flags = DONARD_CACHE_FORMAT | DONARD_CACHE_VOLATILE_OK, .clients = 1, .event_fn = note,
+		.stop_fn = stop_at_once, .user = &told, .status_path = status,
+	};
+	struct donard_file_info info = { .size = sizeof(info) };
+	uint64_t log_bytes = REGION_BYTES - REGION_BYTES / 16, staging_bytes;	/* as of format() */
+	struct donard_file *backing;
+
+	prepare_backing(scene, status, sizeof(status));
+	backing = open_file(scene, scene->out, DONARD_FILE_WRITE);
+	assert_int_equal(donard_file_info(backing, &info), 0);
+	donard_file_close(backing);
+	staging_bytes = 8ULL * info.align_bytes;
+
+	is_served_of(scene, REGION_BYTES, &how);
+	how.flags = DONARD_CACHE_VOLATILE_OK;
+	how.clients = 0;
+	is_damaged_of(scene, log_bytes - 4096, &how, "a part of the log is missing");
+	is_damaged_of(scene, log_bytes, &how, "a part of the NVRAM is missing");
+	is_damaged_of(scene, log_bytes + staging_bytes - 4096, &how, "a part of the NVRAM is missing");
+	is_served_of(scene, log_bytes + staging_bytes, &how);
+	is_served_of(scene, REGION_BYTES, &how);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(wrong_handles), CASE(wrong_backings), CASE(given_back), CASE(timeout_that_no_client_takes), CASE(served_from_both),
+		CASE(smaller_region),
 	};
 
 	return cmocka_run_group_tests_name("cache_handles", tests, NULL, NULL);
