@@ -103,11 +103,13 @@ int dnd_cache_lock_file(struct dnd_cache_server *server)
 }
 
 /*
- * Unlocks a file that stays the program's; otherwise the lock ends with the file.  The lock stays as long as requests that
- * did not end have the file, too: the drive may still write.
+ * Closing the file is not enough: the program may keep it, and a child that the program forked has a copy of the descriptor,
+ * which keeps the lock.  The lock stays as long as requests that did not end have the file: the drive may still write.
  */
 void dnd_cache_unlock_file(struct dnd_cache_server *server)
 {
-	if (server->file_locked && server->of_program && dnd_file_users(server->file) == 2)
+	unsigned int users = server->of_program ? 2 : 1;
+
+	if (server->file_locked && dnd_file_users(server->file) <= users)
 		flock(server->drive.fd, LOCK_UN);
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A cache is served from handles: wrong ones are refused, and the program has both as before when the call is over. */
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "copy_scene.h"
@@ -270,11 +273,52 @@ static void smaller_region(void **state)
 	is_served_of(scene, REGION_BYTES, &how);
 }
 
+static pid_t child;
+
+/* It has the descriptors of this moment until the test ends it. */
+static void fork_while_served(void *user, const struct donard_cache_event *event)
+{
+	note(user, event);
+	if (event->type != DONARD_CACHE_LISTENING)
+		return;
+	child = fork();
+	if (child)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm(60);
+	for (;;)
+		pause();
+}
+
+/* Another server may have the file as soon as this one has ended. */
+static void unlocked_despite_a_child(void **state)
+{
+	struct scene *scene = *state;
+	char status[160];
+	struct told told = { 0 };
+	struct donard_cache_serve_options how = {
+		.size = sizeof(how), .flags = DONARD_CACHE_FORMAT | DONARD_CACHE_VOLATILE_OK, .clients = 1,
+		.event_fn = fork_while_served, .stop_fn = stop_at_once, .user = &told, .status_path = status,
+	};
+	int other, rc;
+
+	prepare_backing(scene, status, sizeof(status));
+	child = -1;
+	is_served_of(scene, REGION_BYTES, &how);
+	assert_true(child > 0);
+	other = open(scene->out, O_RDWR);
+	rc = flock(other, LOCK_EX | LOCK_NB);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(other);
+	assert_int_equal(rc, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(wrong_handles), CASE(wrong_backings), CASE(given_back), CASE(timeout_that_no_client_takes), CASE(served_from_both),
-		CASE(smaller_region),
+		CASE(smaller_region), CASE(unlocked_despite_a_child),
 	};
 
 	return cmocka_run_group_tests_name("cache_handles", tests, NULL, NULL);
