@@ -58,7 +58,7 @@ CACHE_SERVER_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_order test_cac
 $(CACHE_SERVER_TESTS): $(BUILD)/tests/unit/cache_scene.o
 $(CACHE_SERVER_TESTS): UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_cache_answer \
 	dnd_cache_blocks_drop_range dnd_cache_session_send dnd_drive_is_durable_now dnd_drive_lost dnd_now_ns \
-	dnd_trimmer_begin dnd_trimmer_done $(addprefix donard_queue_,read write flush))
+	dnd_trimmer_begin dnd_trimmer_done realloc $(addprefix donard_queue_,read write flush))
 $(BUILD)/tests/unit/test_cache_client: UNIT_LIBS := -Wl$(comma)--wrap=rdma_destroy_qp \
 	$(addprefix -Wl$(comma)--wrap=dnd_,$(addprefix link_,arm close disarm poll) reach_find reach_take_events register unregister)
 $(BUILD)/tests/unit/test_cache_session: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_,register unregister \

@@ -149,6 +149,14 @@ static void pause_for_a_while(struct dnd_destage *destage)
 	destage->state = DND_DESTAGE_PAUSED;
 }
 
+/* Also if there was no memory for a plan that nobody wants any more. */
+static void fails_no_more(struct dnd_cache_server *server)
+{
+	if (server->destage.pause_ms)
+		dnd_cache_tell(server, DONARD_CACHE_DRIVE_WORKS, "", "", 0);
+	server->destage.pause_ms = 0;
+}
+
 static void on_write(struct dnd_cache_server *server, struct dnd_cache_io *io,
 		     const struct donard_completion *completion)
 {
@@ -314,8 +322,10 @@ static void plan(struct dnd_cache_server *server)
 	uint32_t run_bytes = (uint32_t)dnd_min(server->drive.request_bytes, RUN_BYTES_MAX);
 	int rc;
 
-	if (!wanted(server))
+	if (!wanted(server)) {
+		fails_no_more(server);
 		return;
+	}
 	rc = dnd_cache_plan(&server->log, records_wanted(server), run_bytes, flush_waits(server), &destage->plan);
 	if (rc) {
 		if (server->log.broken)
@@ -387,9 +397,7 @@ static void retire(struct dnd_cache_server *server)
 	dnd_cache_plan_free(&destage->plan);
 	destage->state = DND_DESTAGE_IDLE;
 	server->again = true;
-	if (destage->pause_ms)
-		dnd_cache_tell(server, DONARD_CACHE_DRIVE_WORKS, "", "", 0);
-	destage->pause_ms = 0;
+	fails_no_more(server);
 }
 
 /* Does the whole plan again, or makes a new one if there was none.  It is not written as long as no flush would follow. */

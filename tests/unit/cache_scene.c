@@ -102,6 +102,14 @@ void moved(uint64_t number)
 	scene->server.read_sent(&scene->server, number);
 }
 
+/* The memory of a plan. */
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+	return scene && scene->no_memory ? NULL : __real_realloc(memory, bytes);
+}
+
 uint64_t __wrap_dnd_now_ns(void);
 uint64_t __wrap_dnd_now_ns(void)
 {

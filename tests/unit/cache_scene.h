@@ -36,7 +36,7 @@ struct scene {
 	unsigned int asked;
 	uint8_t nvram[NVRAM_BYTES + DND_CACHE_READS * BLOCK];	/* the log, and behind it the places of reads */
 	char steps[64];
-	bool barrier_fails, drive_lost, not_flushed, trim_lasts;
+	bool barrier_fails, drive_lost, not_flushed, trim_lasts, no_memory;
 	unsigned int barriers_pass;	/* before the first that fails */
 	int read_rc;			/* of the queue */
 	struct dnd_cache_io *read_io;	/* of the last read */

@@ -417,6 +417,44 @@ static void gone_drive_ends_it(void **state)
 	steps_are("WW");
 }
 
+struct told {
+	unsigned int drive_failed, drive_works;
+};
+
+static void note_drive(void *user, const struct donard_cache_event *event)
+{
+	struct told *told = user;
+
+	told->drive_failed += event->type == DONARD_CACHE_DRIVE_FAILED;
+	told->drive_works += event->type == DONARD_CACHE_DRIVE_WORKS;
+}
+
+/* It fails no more once nobody wants the plan for which there was no memory: nothing would be tried again. */
+static void no_memory_for_a_plan(void **state)
+{
+	struct told told = { 0 };
+
+	(void)state;
+	scene->server.options.event_fn = note_drive;
+	scene->server.options.user = &told;
+	ask_write(0, 3);
+	dnd_cache_group(&scene->server);
+	forget_steps();
+	scene->server.draining = scene->no_memory = true;
+	dnd_cache_destage_step(&scene->server);
+	pause_ends();
+	assert_int_equal(scene->server.destage.state, DND_DESTAGE_PAUSED);
+	assert_int_equal(scene->server.destage.pause_ms, 200);
+	assert_true(dnd_cache_drive_fails(&scene->server));
+	scene->server.draining = scene->no_memory = false;
+	pause_ends();
+	assert_int_equal(scene->server.destage.state, DND_DESTAGE_IDLE);
+	assert_false(dnd_cache_drive_fails(&scene->server));
+	assert_int_equal(told.drive_failed, 1);
+	assert_int_equal(told.drive_works, 1);
+	steps_are("");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -428,7 +466,7 @@ int main(void)
 		TEST(newer_records_stay), TEST(nothing_destaged_after_a_reset), TEST(nothing_trimmed_after_a_reset),
 		TEST(unflushed_drive_keeps_the_log), TEST(flush_to_the_drive_is_answered_last),
 		TEST(flush_waits_for_no_older_bytes), TEST(full_window_behind_others_records),
-		TEST(trims_before_writes), TEST(gone_drive_ends_it),
+		TEST(trims_before_writes), TEST(gone_drive_ends_it), TEST(no_memory_for_a_plan),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
