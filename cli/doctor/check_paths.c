@@ -67,6 +67,15 @@ static void report_unasked(struct examination *x, const struct pair *pair)
 	find_asking_remedy(x, pair, finding);
 }
 
+/*
+ * Is it ACS that keeps a switch from turning the pair's requests round?  What an IOMMU translates goes up to the root complex
+ * with or without it, and p2pdma pages would then have no route at all: the remedy is iommu=pt, and to ask again.
+ */
+static bool acs_decides(const struct pair *pair)
+{
+	return pair->tree.behind_redirect && !pair->tree.route.translated;
+}
+
 static void check_bridges(struct examination *x, const struct pair *pair)
 {
 	const struct pci_function *bridge = route_host_bridge(&x->pci, pair->function);
@@ -77,7 +86,7 @@ static void check_bridges(struct examination *x, const struct pair *pair)
 		     pair->client->name, pair->memory->name);
 	if (pair->undecided)
 		report_unasked(x, pair);
-	if (pair->undecided || pair->verdict != DONARD_VERDICT_UNLISTED || pair->tree.behind_redirect)
+	if (pair->undecided || pair->verdict != DONARD_VERDICT_UNLISTED || acs_decides(pair))
 		return;
 	if (bridge)
 		snprintf(known_by, sizeof(known_by), "known by %s, %04x:%04x", bridge->bdf, bridge->vendor,
@@ -122,7 +131,7 @@ static void check_acs(struct examination *x, const struct pairs *pairs)
 		const struct pair *pair = &pairs->pairs[i];
 
 		/* Something else decides other verdicts, such as a bounce buffer. */
-		if (pair->tree.behind_redirect && pair->verdict != DONARD_VERDICT_NO)
+		if (acs_decides(pair) && pair->verdict != DONARD_VERDICT_NO)
 			collect_acs(pair, pair->verdict == DONARD_VERDICT_YES ? &detour : &blocking);
 		if (!pair->tree.certain && strcmp(pair->function->iommu, "unknown"))
 			find(x, CODE_ACS_UNREADABLE, "", "the extended configuration space of bridges could not be read");

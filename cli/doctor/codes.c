@@ -120,7 +120,8 @@ static const struct code_entry entries[CODE_COUNT] = {
 	[CODE_IOMMU_TRANSLATES] = { "iommu-translates", WARNING,
 		"an IOMMU translates what clients send",
 		"Each of their requests goes up to the root complex, even between devices below one switch: slower, and "
-		"possible only where the root complex forwards. p2pdma pages have no route between devices below one switch.",
+		"possible only where the root complex forwards. p2pdma pages have no route between devices below one switch, "
+		"unless ACS redirects.",
 		"Boot with iommu=pt (requests then keep their addresses, and devices that need translation can still have it)." },
 	[CODE_IOMMU_UNREADABLE] = { "iommu-unreadable", NOTE,
 		"how the IOMMU treats clients cannot be read",

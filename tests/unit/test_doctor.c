@@ -138,6 +138,37 @@ static void the_kernels_word(void **state)
 	assert_false(route.undecided);
 }
 
+/* Behind an IOMMU that translates, ACS takes no route away, and gives p2pdma pages theirs. */
+static void acs_and_translation(void **state)
+{
+	static const struct {
+		bool redirects;
+		const char *iommu;
+		enum donard_page_type page_type;
+		enum donard_route_type route;
+	} cases[] = {
+		{ true, "DMA-FQ", DONARD_PAGES_P2PDMA, DONARD_ROUTE_IOMMU },
+		{ false, "DMA-FQ", DONARD_PAGES_P2PDMA, DONARD_ROUTE_NONE },
+		{ true, "DMA-FQ", DONARD_PAGES_GENERIC, DONARD_ROUTE_IOMMU },
+		{ false, "DMA-FQ", DONARD_PAGES_GENERIC, DONARD_ROUTE_IOMMU },
+		{ true, "identity", DONARD_PAGES_P2PDMA, DONARD_ROUTE_BRIDGE },
+		{ false, "identity", DONARD_PAGES_P2PDMA, DONARD_ROUTE_SWITCH },
+	};
+	const struct kernel kernel = { .major = 7 };
+	struct tree_route route;
+	struct small small;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		make_small(&small, true, cases[i].iommu);
+		small.ports[0].has_acs = true;
+		small.ports[0].acs_control = cases[i].redirects ? 0x1d : 0;
+		route_predict(&kernel, &small.card, &small.drive, cases[i].page_type, KERNEL_FORWARDS, &route);
+		assert_int_equal(route.route.route, cases[i].route);
+		assert_int_equal(route.behind_redirect, cases[i].redirects);
+	}
+}
+
 /* kernel/route.c: a client whose domain may change at any moment is taken to be translated. */
 static void translation(void **state)
 {
@@ -283,7 +314,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(acs_of_a_port), cmocka_unit_test(part_of_a_port),
-		cmocka_unit_test(ordinary_part_of_a_port), cmocka_unit_test(the_kernels_word), cmocka_unit_test(translation),
+		cmocka_unit_test(ordinary_part_of_a_port), cmocka_unit_test(the_kernels_word),
+		cmocka_unit_test(acs_and_translation), cmocka_unit_test(translation),
 		cmocka_unit_test(contradictions),
 		cmocka_unit_test_setup_teardown(port_below_its_function, fake_setup, fake_teardown),
 		cmocka_unit_test(swiotlb_arguments), cmocka_unit_test(kaslr), cmocka_unit_test(kernel_without_proc),
