@@ -6,7 +6,7 @@
 #include "output.h"
 #include "report.h"
 
-/* Only what clients send matters: a function that is handed on to a virtual machine, for one, counts as translated. */
+/* Only what clients send matters: a function that is handed on to a virtual machine counts as translated, and sends nothing. */
 static const char *iommu_mode(const struct examination *x)
 {
 	const struct donard_client_info *client;
@@ -15,7 +15,7 @@ static const char *iommu_mode(const struct examination *x)
 	for (size_t i = 0; (client = donard_client_get(x->clients, i)); i++) {
 		const struct pci_function *function = pci_find(&x->pci, client->bdf);
 
-		if (function && function->driver[0] && route_translated(function))
+		if (function && route_starts_dma(function) && route_translated(function))
 			return "translates";
 	}
 	for (size_t i = 0; i < x->pci.count; i++)

@@ -34,6 +34,11 @@ static bool uses_dma_api(const struct pci_function *client)
 	       strcmp(client->driver, "pcieport");
 }
 
+bool route_starts_dma(const struct pci_function *client)
+{
+	return uses_dma_api(client) && strcmp(client->driver, "p2pmem");
+}
+
 bool route_translated(const struct pci_function *client)
 {
 	if (!client->iommu[0])
