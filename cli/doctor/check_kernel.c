@@ -66,18 +66,6 @@ static void check_options(struct examination *x)
 		find(x, CODE_DMA_API_DEBUG, "", "kernel %s has CONFIG_DMA_API_DEBUG", kernel->release);
 }
 
-/* "none [integrity] confidentiality": what is in brackets holds. */
-static void check_lockdown(struct examination *x)
-{
-	char text[64], mode[32];
-	const char *open;
-
-	source_text(&x->source, text, sizeof(text), "/sys/kernel/security/lockdown");
-	open = strchr(text, '[');
-	if (open && sscanf(open, "[%31[a-z]]", mode) == 1 && strcmp(mode, "none"))
-		find(x, CODE_LOCKDOWN, "", "the kernel's lockdown is %s", mode);
-}
-
 void check_kernel(struct examination *x)
 {
 	const struct kernel *kernel = &x->kernel;
@@ -85,7 +73,8 @@ void check_kernel(struct examination *x)
 	check_release(x);
 	if (kernel->release[0])
 		check_options(x);
-	check_lockdown(x);
+	if (kernel_is_locked_down(kernel))
+		find(x, CODE_LOCKDOWN, "", "the kernel's lockdown is %s", kernel->lockdown);
 	if (kernel_forces_swiotlb(kernel))
 		find(x, CODE_SWIOTLB_FORCED, "", "the kernel's argument swiotlb= says force");
 	if (kernel->encrypts)

@@ -33,12 +33,18 @@ static bool enforces_signatures(const struct examination *x)
 	return text[0] == 'Y' || kernel_option(&x->kernel, "MODULE_SIG_FORCE") == 1;
 }
 
+/*
+ * What module_sig_check() of the kernel looks at.  Secure Boot decides nothing by itself: many kernels set the one or the other
+ * by it, unless the boot loader was told not to validate.
+ */
 static void check_signature(struct examination *x)
 {
+	const char *why = secure_boot(x) ? "; Secure Boot is on" : "";
+
 	if (enforces_signatures(x))
-		find(x, CODE_SIGNATURE_NEEDED, "", "module.sig_enforce is on");
-	else if (secure_boot(x))
-		find(x, CODE_SIGNATURE_NEEDED, "", "Secure Boot is on");
+		find(x, CODE_SIGNATURE_NEEDED, "", "module.sig_enforce is on%s", why);
+	else if (kernel_is_locked_down(&x->kernel))
+		find(x, CODE_SIGNATURE_NEEDED, "", "the kernel's lockdown is %s%s", x->kernel.lockdown, why);
 }
 
 static void check_version(struct examination *x)

@@ -76,8 +76,9 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"What only one of the two knows does not work.",
 		"Install both from one release, then: sudo modprobe -r p2pmem && sudo modprobe p2pmem" },
 	[CODE_SIGNATURE_NEEDED] = { "signature-needed", WARNING,
-		"this kernel loads signed modules only (Secure Boot, or module.sig_enforce)",
-		"modprobe p2pmem fails with 'Key was rejected by service', unless the module was signed with an enrolled key.",
+		"this kernel loads signed modules only (module.sig_enforce or lockdown, often by Secure Boot)",
+		"modprobe p2pmem fails with 'Key was rejected by service', or by lockdown alone with 'Operation not permitted', unless "
+		"the module was signed with an enrolled key.",
 		"Have DKMS sign it with a Machine Owner Key: docs/install.md, Secure Boot." },
 	[CODE_FOREIGN_MODULE] = { "foreign-module", FAULT,
 		"another module has nodes of the name /dev/p2pmemN (class p2pmem_device)",

@@ -129,6 +129,18 @@ static void read_release(const struct source *source, struct kernel *kernel)
 	sscanf(kernel->release, "%u.%u", &kernel->major, &kernel->minor);
 }
 
+/* "none [integrity] confidentiality": what is in brackets holds. */
+static void read_lockdown(const struct source *source, struct kernel *kernel)
+{
+	const char *open;
+	char text[64];
+
+	source_text(source, text, sizeof(text), "/sys/kernel/security/lockdown");
+	open = strchr(text, '[');
+	if (!open || sscanf(open, "[%31[a-z]]", kernel->lockdown) != 1)
+		kernel->lockdown[0] = '\0';
+}
+
 void kernel_read(const struct source *source, struct kernel *kernel)
 {
 	int option;
@@ -137,6 +149,7 @@ void kernel_read(const struct source *source, struct kernel *kernel)
 	read_release(source, kernel);
 	source_text(source, kernel->cmdline, sizeof(kernel->cmdline), "/proc/cmdline");
 	kernel->module_loaded = source_exists(source, "/sys/module/p2pmem");
+	read_lockdown(source, kernel);
 	read_config(source, kernel);
 	read_cpu(source, kernel);
 	kernel->ram_bytes = read_ram(source);
@@ -145,6 +158,11 @@ void kernel_read(const struct source *source, struct kernel *kernel)
 	if (option < 0)
 		option = has_symbol(source, "pci_p2pdma_distance_many");
 	kernel->p2pdma = option && kernel_since(kernel, 6, 13);
+}
+
+bool kernel_is_locked_down(const struct kernel *kernel)
+{
+	return kernel->lockdown[0] && strcmp(kernel->lockdown, "none");
 }
 
 void kernel_forget(struct kernel *kernel)

@@ -11,6 +11,7 @@ struct kernel {
 	char cmdline[4096];
 	char *config;		/* its options, or NULL */
 	bool module_loaded;
+	char lockdown[32];	/* "none", "integrity", "confidentiality"; "" if that cannot be read */
 	char cpu_model[64];
 	bool is_x86, virtual, p2pdma;	/* p2pdma: it has a list of host bridges, which p2pmem asks */
 	bool encrypts;		/* it encrypts its memory, as far as the processor and the arguments show */
@@ -23,6 +24,7 @@ void kernel_forget(struct kernel *kernel);
 bool kernel_since(const struct kernel *kernel, unsigned int major, unsigned int minor);
 /* Is it newer than the series that the module is built for? */
 bool kernel_is_too_new(const struct kernel *kernel);
+bool kernel_is_locked_down(const struct kernel *kernel);
 /* Returns 1 if CONFIG_@name is y or m, 0 if it is not set, or -1 if that is not known. */
 int kernel_option(const struct kernel *kernel, const char *name);
 /* Returns the number that CONFIG_@name has, or @otherwise if it is not known. */
