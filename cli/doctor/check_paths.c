@@ -32,15 +32,16 @@ static void list_add(char **list, const char *separator, const char *word)
 	*list = longer;
 }
 
-/* "pci0000:00", or both: "pci0000:00, pci0000:80". */
+/* "pci0000:00", or both: "pci0000:00, pci0000:80", whichever of them is the client's. */
 static void name_bridges(const struct pair *pair, char *text, size_t text_bytes)
 {
-	const struct pci_function *a = pci_root_of(pair->function), *b = pci_root_of(pair->memory->function);
+	const char *a = pci_root_of(pair->function)->root_bus, *b = pci_root_of(pair->memory->function)->root_bus;
+	int order = strcmp(a, b);
 
-	if (!strcmp(a->root_bus, b->root_bus))
-		snprintf(text, text_bytes, "%s", a->root_bus);
+	if (!order)
+		snprintf(text, text_bytes, "%s", a);
 	else
-		snprintf(text, text_bytes, "%s, %s", a->root_bus, b->root_bus);
+		snprintf(text, text_bytes, "%s, %s", order < 0 ? a : b, order < 0 ? b : a);
 }
 
 /* What has to be done before the module can ask the kernel about the pair. */
