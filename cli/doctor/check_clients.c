@@ -89,18 +89,46 @@ static int see_rdma(void *user, const char *entry)
 	return 0;
 }
 
-/* A namespace that several clients have. */
-static void check_multipath(struct examination *x, const struct donard_client_info *one, size_t behind)
+static bool has_namespace(const struct donard_client_info *client, const char *name)
 {
-	const struct donard_client_info *other;
+	for (size_t i = 0; i < client->namespace_count; i++)
+		if (!strcmp(client->namespaces[i], name))
+			return true;
+	return false;
+}
 
-	for (size_t i = behind; (other = donard_client_get(x->clients, i)); i++)
-		for (size_t a = 0; a < one->namespace_count; a++)
-			for (size_t b = 0; b < other->namespace_count; b++)
-				if (!strcmp(one->namespaces[a], other->namespaces[b]))
-					find(x, CODE_MULTIPATH, one->namespaces[a], "%s is reached through %s (%s) "
-					     "and %s (%s)", one->namespaces[a], one->name, one->bdf,
-					     other->name, other->bdf);
+/* "nvme0 (BDF), nvme1 (BDF)": the clients from @first on that have the namespace.  The caller's; NULL without memory. */
+static char *name_ways(const struct examination *x, const char *name, size_t first, unsigned int *count)
+{
+	const struct donard_client_info *client;
+	size_t bytes;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &bytes);
+
+	*count = 0;
+	if (!out)
+		return NULL;
+	for (size_t i = first; (client = donard_client_get(x->clients, i)); i++)
+		if (has_namespace(client, name))
+			fprintf(out, "%s%s (%s)", (*count)++ ? ", " : "", client->name, client->bdf);
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* The first client that has a namespace finds all of the others; from these on, there is such a finding already. */
+static void check_multipath(struct examination *x, const struct donard_client_info *client, size_t at)
+{
+	for (size_t i = 0; i < client->namespace_count; i++) {
+		const char *name = client->namespaces[i];
+		unsigned int count;
+		char *ways = name_ways(x, name, at, &count);
+
+		if (ways && count > 1)
+			find(x, CODE_MULTIPATH, name, "%s is reached through %s", name, ways);
+		free(ways);
+	}
 }
 
 static void check_vmd(struct examination *x, const struct donard_client_info *client)
@@ -147,7 +175,7 @@ void check_clients(struct examination *x)
 			check_rdma(x, client);
 		if (client->type == DONARD_CLIENT_NVME) {
 			check_state(x, client);
-			check_multipath(x, client, i + 1);
+			check_multipath(x, client, i);
 		}
 	}
 	source_each(&x->source, "/sys/class/infiniband", see_rdma, x);
