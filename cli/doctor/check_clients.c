@@ -10,14 +10,14 @@
 
 /*
  * PCI drivers of NICs whose RDMA driver has reg_user_mr_dmabuf(), and the first of the tested kernels where it has:
- * docs/hardware.md. irdma is on top of ice and i40e.
+ * docs/hardware.md. irdma is on top of ice, i40e and idpf.
  */
 static const struct {
 	const char *driver;
 	unsigned int major, minor;
 } dma_buf_drivers[] = {
 	{ "mlx5_core", 6, 12 }, { "ice", 6, 12 }, { "i40e", 6, 12 }, { "bnxt_en", 6, 12 }, { "efa", 6, 12 },
-	{ "mana", 7, 3 }, { "ionic", 7, 3 },
+	{ "mana", 7, 3 }, { "ionic", 7, 3 }, { "idpf", 7, 3 },
 };
 
 static bool takes_dma_bufs(const struct kernel *kernel, const char *driver)
