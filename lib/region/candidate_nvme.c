@@ -100,15 +100,27 @@ static void read_cmb(const struct donard_context *ctx, const char *bdf, const ch
 	controller->cmbsz = size;
 }
 
+/* Of the kernel whose sysfs this is.  A captured machine has its /proc beside its /sys; a chroot may have none. */
+static void read_release(const struct donard_context *ctx, char *release, size_t release_bytes)
+{
+	struct utsname kernel;
+
+	if (dnd_sysfs_read(ctx, release, release_bytes, "../proc/sys/kernel/osrelease") < 0)
+		snprintf(release, release_bytes, "%s", uname(&kernel) ? "" : kernel.release);
+}
+
 /* Before Linux 6.13 the module cannot share a CMB with the nvme driver: kernel/provider_nvme_cmb.c. */
 static bool is_out_of_reach(const struct donard_context *ctx, const char *bdf)
 {
 	unsigned int major_number, minor_number;
 	uint64_t published = 0;
-	struct utsname kernel;
+	char release[65];
 
 	dnd_sysfs_read_u64(ctx, &published, "bus/pci/devices/%s/p2pmem/published", bdf);
-	return published && !uname(&kernel) && sscanf(kernel.release, "%u.%u", &major_number, &minor_number) == 2 &&
+	if (!published)
+		return false;
+	read_release(ctx, release, sizeof(release));
+	return sscanf(release, "%u.%u", &major_number, &minor_number) == 2 &&
 	       (major_number < 6 || (major_number == 6 && minor_number < 13));
 }
 

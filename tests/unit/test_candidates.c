@@ -104,6 +104,31 @@ static void a_published_cmb(void **state)
 	donard_candidate_list_free(list);
 }
 
+/* Whose kernel is not that of the machine where it is examined. */
+static void a_published_cmb_captured(void **state)
+{
+	static const struct {
+		const char *here, *there;
+		bool reached;
+	} cases[] = { { "6.1.0-50-amd64", "7.3.4", true }, { "7.3.4", "6.8.0-57-generic", false } };
+	struct fake *fake = *state, captured = *fake;
+	struct donard_config config = { .size = sizeof(config), .sysfs_root = captured.root };
+	struct donard_candidate_list *list;
+
+	strcat(captured.root, "/sys");
+	fake_cmb_drive(&captured, "0000:04:00.0", "pci0000:00", "S4");
+	fake_file(&captured, "bus/pci/devices/0000:04:00.0/p2pmem/published", "1");
+	assert_int_equal(donard_open(&captured.ctx, &config), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		kernel = cases[i].here;
+		fake_file(fake, "proc/sys/kernel/osrelease", cases[i].there);
+		assert_int_equal(donard_candidate_list(captured.ctx, &list), 2);
+		assert_int_equal(donard_candidate_get(list, 0)->obstacle[0] == '\0', cases[i].reached);
+		donard_candidate_list_free(list);
+	}
+	donard_close(captured.ctx);
+}
+
 static uint32_t pmrcap;	/* of the controller; 0 without a PMR */
 
 static int play_ioctl(int fd, unsigned long request, void *argument)
@@ -275,6 +300,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_bar, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_drive, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_published_cmb, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(a_published_cmb_captured, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_pmr, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_hidden_cmb, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(obstacles, fake_setup, fake_teardown),
