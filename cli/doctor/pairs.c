@@ -158,7 +158,7 @@ static void add_pair(struct examination *x, struct pairs *pairs, const struct do
 	pair->function = pci_find(&x->pci, client->bdf);
 	if (!pair->function || is_drive_gone(x, client))
 		return;
-	/* A GPU starts no DMA without a driver or for a virtual machine, and needs nobody to reach its own memory. */
+	/* Not each GPU starts DMA for this machine, and none needs a route to its own memory. */
 	if (client->type == DONARD_CLIENT_GPU &&
 	    (memory->function == pair->function || !route_starts_dma(pair->function)))
 		return;

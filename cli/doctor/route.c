@@ -36,7 +36,12 @@ static bool uses_dma_api(const struct pci_function *client)
 
 bool route_starts_dma(const struct pci_function *client)
 {
-	return uses_dma_api(client) && strcmp(client->driver, "p2pmem");
+	static const char *const others[] = { "p2pmem", "ast", "mgag200" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strcmp(client->driver, others[i]))
+			return false;
+	return uses_dma_api(client);
 }
 
 bool route_translated(const struct pci_function *client)

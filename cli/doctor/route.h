@@ -35,7 +35,10 @@ void route_predict(const struct kernel *kernel, const struct pci_function *memor
 bool route_contradicts(const struct kernel *kernel, const struct tree_route *tree, const struct donard_route *module);
 /* The function by which the kernel knows a host bridge, or NULL. */
 const struct pci_function *route_host_bridge(const struct pci *pci, const struct pci_function *function);
-/* Does the driver of @client start DMA?  One that hands it on to a virtual machine does not, nor p2pmem, nor none. */
+/*
+ * Does the driver of @client start DMA?  One that hands it on to a virtual machine does not, nor p2pmem, nor that of the display
+ * of a board's management controller: there the CPU writes what is shown.
+ */
 bool route_starts_dma(const struct pci_function *client);
 /* Does an IOMMU translate what @client sends, as far as the module would say? */
 bool route_translated(const struct pci_function *client);
