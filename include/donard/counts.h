@@ -86,7 +86,8 @@ struct donard_drive_counts {
  * @drive: "nvme0n1", as in struct donard_client_info, or "/dev/nvme0n1", or a link to that
  * @counts: filled in
  *
- * Returns 0; -ENODEV when there is no such drive; -ENOENT when there is no such path; -EINVAL.
+ * Returns 0; -ENODEV when there is no such drive; -ENOENT when there is no such path; -EINVAL;
+ * -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_drive_counts(struct donard_context *ctx, const char *drive,
 			struct donard_drive_counts *counts);

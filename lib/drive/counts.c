@@ -81,7 +81,7 @@ static int name_of(struct donard_context *ctx, const char *given, char name[NAME
 	return 0;
 }
 
-static int read_counts(struct donard_context *ctx, const char *name, struct donard_drive_counts *counts)
+static int sum_up(struct donard_context *ctx, const char *name, struct donard_drive_counts *counts)
 {
 	char text[512];
 
@@ -89,6 +89,14 @@ static int read_counts(struct donard_context *ctx, const char *name, struct dona
 		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such drive. A partition has none "
 				"of these counts, but its drive has; 'lsblk' lists drives.", name);
 	return add_paths(ctx, name, counts);
+}
+
+/* A file that could not be opened for lack of descriptors says neither that the drive is gone nor that a path is. */
+static int read_counts(struct donard_context *ctx, const char *name, struct donard_drive_counts *counts)
+{
+	unsigned int unread = dnd_sysfs_unread(ctx);
+
+	return dnd_sysfs_check(ctx, unread, sum_up(ctx, name, counts));
 }
 
 DND_PUBLIC int donard_drive_counts(struct donard_context *ctx, const char *drive,

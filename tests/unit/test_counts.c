@@ -42,24 +42,30 @@ static void of_region(void **state)
 	assert_int_equal(donard_region_counts(fake->ctx, "p2pmem0", &counts), -EINVAL);
 }
 
-/* That says nothing about the region. */
+/* That says nothing about the region or the drive. */
 static void without_descriptors(void **state)
 {
 	struct donard_region_counts counts = { .size = sizeof(counts) };
+	struct donard_drive_counts of_drive = { .size = sizeof(of_drive), .reads = 99 };
 	struct fake *fake = *state;
 	struct rlimit before, none;
-	int rc, first = dup(0);
+	int rc, of_drive_rc, first = dup(0);
 
 	close(first);
 	fake_region(fake, "p2pmem0", "pci-bar", "0000:03:00.0");
 	fake_file(fake, "class/p2pmem/p2pmem0/statistics/maps", "1");
+	fake_nvme(fake, 0, "0000:01:00.0");
+	fake_file(fake, "block/nvme0n1/stat", "11 0 300 0 50 0 7000 0 9 0 0");
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = (struct rlimit){ .rlim_cur = (rlim_t)first, .rlim_max = before.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	rc = donard_region_counts(fake->ctx, "p2pmem0", &counts);
+	of_drive_rc = donard_drive_counts(fake->ctx, "nvme0n1", &of_drive);
 	setrlimit(RLIMIT_NOFILE, &before);
 	assert_int_equal(rc, -EMFILE);
-	assert_non_null(strstr(donard_error(fake->ctx), "statistics/maps cannot be read"));
+	assert_int_equal(of_drive_rc, -EMFILE);
+	assert_non_null(strstr(donard_error(fake->ctx), "block/nvme0n1/stat cannot be read"));
+	assert_int_equal(of_drive.reads, 99);
 }
 
 static void of_drive(void **state)
