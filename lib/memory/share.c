@@ -13,6 +13,10 @@ static int check_part(const struct donard_memory *memory, uint64_t offset, uint6
 {
 	uint64_t granule = memory->region.info.granule_bytes;
 
+	if (!length)	/* "up to the end", from the end on: the module would call that an invalid argument */
+		return dnd_fail_member(memory->ctx, DND_E_PAST_END, dnd_past_end(offset, length, memory->length),
+				       "%s: nothing is left to export from offset %llu on: the memory ends at %llu.",
+				       dnd_memory_name(memory), (unsigned long long)offset, (unsigned long long)memory->length);
 	if ((dnd_memory_file_offset(memory) + offset) % granule || length % granule)
 		return dnd_fail_member(memory->ctx, DND_E_ALIGNMENT, length % granule ? DND_MULTIPLE("length", length, granule) :
 				       DND_VALUE("offset", offset),

@@ -256,6 +256,7 @@ static void exports(void)
 	REFUSES(EINVAL, "alignment", donard_memory_export(memory, 1, 4096, O_RDWR, &fd));
 	REFUSES(EINVAL, "alignment", donard_memory_export(memory, 0, 1, O_RDWR, &fd));
 	REFUSES(ENXIO, "past-end", donard_memory_export(memory, 65536, 4096, O_RDWR, &fd));
+	REFUSES(ENXIO, "past-end", donard_memory_export(memory, 65536, 0, O_RDWR, &fd));
 	REFUSES(EINVAL, "bad-option", donard_memory_export(memory, 0, 4096, O_WRONLY, &fd));
 	GOES(donard_memory_dram(ctx, 4096, &dram));
 	REFUSES(EOPNOTSUPP, "unsupported", donard_memory_export(dram, 0, 4096, O_RDWR, &fd));

@@ -214,6 +214,29 @@ static void test_bounds(void **state)
 	donard_memory_free(memory);
 }
 
+/* A program that exports a memory part by part may go on until it is told so. */
+static void test_export_past_the_end(void **state)
+{
+	struct donard_failure failure = { .size = sizeof(failure) };
+	struct fake *fake = *state;
+	struct donard_memory *memory = dram(fake, 65536);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd = -1;
+
+	memory->region = (struct dnd_region){ .fd = null, .name = "p2pmem0", .info.granule_bytes = 4096 };
+	for (uint64_t offset = 65536; offset <= 131072; offset += 65536) {
+		assert_int_equal(donard_memory_export(memory, offset, 0, O_RDWR, &fd), -ENXIO);
+		assert_string_equal(donard_error_code(fake->ctx), "past-end");
+		assert_int_equal(donard_failure_get(fake->ctx, &failure), 0);
+		assert_string_equal(failure.member, "offset");
+		assert_int_equal(failure.value, offset);
+	}
+	assert_int_equal(donard_memory_export(memory, 65536, 4096, O_RDWR, &fd), -ENXIO);
+	assert_int_equal(fd, -1);
+	memory->region.fd = -1;
+	close(null);
+	donard_memory_free(memory);
+}
+
 static void test_refusals(void **state)
 {
 	struct donard_route route = { .size = sizeof(route) };
@@ -434,6 +457,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pages_in_a_sandbox, fake_setup, memory_teardown),
 		cmocka_unit_test_setup_teardown(test_bytes, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_export_past_the_end, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_from_dmabuf, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_region_in_a_sandbox, fake_setup, fake_teardown),
