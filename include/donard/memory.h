@@ -58,10 +58,10 @@ int donard_memory_dram(struct donard_context *ctx, uint64_t length_bytes,
  * first or the last byte belongs to a device, as in a mapping of /dev/p2pmem0: requests
  * would reach that device although nobody has judged the route.  Where a sandbox forbids
  * move_pages() or process_vm_readv(), the call looks in /proc/self/maps instead, and finds only
- * mappings of regions and dma-bufs there, not those of other devices.
+ * mappings of dma-bufs, and of regions whose node the process can see, not those of other devices.
  *
  * Returns 0; -EINVAL for no address, no length, or a range that wraps; -EHOSTUNREACH for
- * memory of a device; -ENOMEM.
+ * memory of a device; -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_memory_from_host(struct donard_context *ctx, void *address, uint64_t length_bytes,
 			    struct donard_memory **memory);

@@ -3,6 +3,7 @@
  * What /proc/self/maps says of a mapping.  It answers also where a sandbox forbids the calls by which pages.c finds out whose
  * the pages are, as the filters of ordinary containers do.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -33,7 +34,7 @@ static bool holds(char *line, uintptr_t address, const char **path)
 	return true;
 }
 
-bool dnd_mapping_is_of_device(const struct donard_context *ctx, const void *address)
+int dnd_mapping_is_of_device(const struct donard_context *ctx, const void *address)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	const char *path = "";
@@ -42,7 +43,7 @@ bool dnd_mapping_is_of_device(const struct donard_context *ctx, const void *addr
 	bool found;
 
 	if (!maps)
-		return false;
+		return dnd_error_is_want(errno) ? -errno : 0;
 	while (getline(&line, &room, maps) > 0 && !holds(line, (uintptr_t)address, &path))
 		;
 	found = !strncmp(path, OF_DMABUF, strlen(OF_DMABUF)) || is_node_of_region(ctx, path);

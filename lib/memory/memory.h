@@ -134,8 +134,11 @@ const char *dnd_pages_forbidden_call(void);
 /* Does a new mapping have page frames without struct pages? */
 bool dnd_pages_are_frames(const struct dnd_window *window);
 
-/* mapped.c: is the byte mapped from the node of a region, or from a dma-buf?  False if /proc does not tell. */
-bool dnd_mapping_is_of_device(const struct donard_context *ctx, const void *address);
+/*
+ * mapped.c: is the byte mapped from the node of a region, or from a dma-buf?  Returns 1 or 0, also 0 if there is no /proc; -errno
+ * without a text for want of descriptors or memory.
+ */
+int dnd_mapping_is_of_device(const struct donard_context *ctx, const void *address);
 
 /* Where a byte lies in its region, and how many bytes of the memory lie there without a gap. */
 struct dnd_run {

@@ -83,12 +83,33 @@ DND_PUBLIC int donard_memory_dram(struct donard_context *ctx, uint64_t length_by
 	return dnd_memory_give(memory, map_dram(memory, length_bytes), memory_out);
 }
 
-/* Pages that are not there yet, and those of a process in a sandbox, are of no known kind; then the mapping has to tell. */
-static bool is_of_device(const struct donard_context *ctx, const uint8_t *address)
+/*
+ * Pages that are not there yet, and those of a process in a sandbox, are of no known kind; then the mapping has to tell.
+ * Returns 1, 0, or -errno without a text.
+ */
+static int is_of_device(const struct donard_context *ctx, const uint8_t *address)
 {
 	enum donard_memory_pages kind = dnd_pages_behind(address, 1);
 
-	return kind == DONARD_PAGES_DEVICE || (kind != DONARD_PAGES_HOST && dnd_mapping_is_of_device(ctx, address));
+	if (kind == DONARD_PAGES_DEVICE || kind == DONARD_PAGES_HOST)
+		return kind == DONARD_PAGES_DEVICE;
+	return dnd_mapping_is_of_device(ctx, address);
+}
+
+static int check_host(struct donard_context *ctx, const uint8_t *first, uint64_t length)
+{
+	int rc = is_of_device(ctx, first);
+
+	if (!rc)
+		rc = is_of_device(ctx, first + length - 1);
+	if (rc < 0)
+		return dnd_fail_errno(ctx, rc, "/proc/self/maps, which says whether the %llu bytes at address %p are memory of a "
+				      "device, cannot be read", (unsigned long long)length, (const void *)first);
+	if (rc)
+		return dnd_fail(ctx, DND_E_UNREACHABLE, "the %llu bytes at address %p are memory of a device, and no "
+				"route can be judged by such an address. Use donard_memory_adopt() or "
+				"donard_memory_from_dmabuf().", (unsigned long long)length, (const void *)first);
+	return 0;
 }
 
 /* The program owns the mapping: map_bytes stays 0, so that freeing the handle unmaps nothing. */
@@ -96,8 +117,8 @@ DND_PUBLIC int donard_memory_from_host(struct donard_context *ctx, void *address
 				       uint64_t length_bytes, struct donard_memory **memory_out)
 {
 	DND_USES(CONTEXT, ctx);
-	const uint8_t *first = address;
 	struct donard_memory *memory;
+	int rc;
 
 	if (!length_bytes)
 		return no_length(ctx, "memory of the program");
@@ -106,10 +127,9 @@ DND_PUBLIC int donard_memory_from_host(struct donard_context *ctx, void *address
 				       DND_MOST("length", length_bytes, UINTPTR_MAX - (uintptr_t)address),
 				       "%llu bytes at address %p are not memory of the "
 				       "program.", (unsigned long long)length_bytes, address);
-	if (is_of_device(ctx, first) || is_of_device(ctx, first + length_bytes - 1))
-		return dnd_fail(ctx, DND_E_UNREACHABLE, "the %llu bytes at address %p are memory of a device, and no "
-				"route can be judged by such an address. Use donard_memory_adopt() or "
-				"donard_memory_from_dmabuf().", (unsigned long long)length_bytes, address);
+	rc = check_host(ctx, address, length_bytes);
+	if (rc)
+		return rc;
 	memory = dnd_memory_new(ctx, "dram");
 	if (!memory)
 		return -ENOMEM;

@@ -148,6 +148,29 @@ static void test_from_host_of_a_device(void **state)
 	munmap(map, 8192);
 }
 
+/* Nobody has looked whose the mapping is: so it is not called the program's own. */
+static void test_from_host_without_descriptors(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_memory *memory = NULL;
+	struct rlimit before, none;
+	char bytes[100] = "";
+	int rc, first = dup(0);
+
+	close(first);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ .rlim_cur = (rlim_t)first, .rlim_max = before.rlim_max };
+	no_move_pages = true;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	rc = donard_memory_from_host(fake->ctx, bytes, 100, &memory);
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_int_equal(rc, -EMFILE);
+	assert_null(memory);
+	assert_says(donard_error(fake->ctx), "/proc/self/maps, which says whether the 100 bytes");
+	assert_int_equal(donard_memory_from_host(fake->ctx, bytes, 100, &memory), 0);
+	donard_memory_free(memory);
+}
+
 /* Of a dma-buf of a region the CPU accesses the bytes by the same calls as of any other. */
 static void test_region_in_a_sandbox(void **state)
 {
@@ -454,6 +477,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_dram, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_from_host, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_from_host_of_a_device, fake_setup, memory_teardown),
+		cmocka_unit_test_setup_teardown(test_from_host_without_descriptors, fake_setup, memory_teardown),
 		cmocka_unit_test_setup_teardown(test_pages_in_a_sandbox, fake_setup, memory_teardown),
 		cmocka_unit_test_setup_teardown(test_bytes, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, fake_setup, fake_teardown),
