@@ -17,6 +17,7 @@
  *     with, whose donard_error() describes the failure, unless the call is documented to give no text.
  *   - A context and everything made from it belong to one thread at a time; use one context per
  *     thread.
+ *   - A thread that calls the library needs a stack of 256 KiB or more.
  *   - The strings in a record of a list live as long as the list.
  *   - Structures begin with their size, which the caller sets to sizeof. Later releases append
  *     members. In a structure that the caller passes in, the library treats members that the caller

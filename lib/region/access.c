@@ -8,7 +8,7 @@
 
 #include "region/region.h"
 
-#define COMPARE_BYTES	65536
+#define COMPARE_BYTES	4096	/* on the stack, which may be small in a program of many threads */
 #define ZERO_BYTES	65536
 
 struct dnd_place dnd_place_in(const struct dnd_region *region, const struct dnd_window *window,
@@ -180,7 +180,7 @@ int dnd_place_move(const struct dnd_place *to, const struct dnd_place *from, uin
 	return ioctl(to->region->fd, P2PMEM_IOC_COPY, &copy) ? -errno : 0;
 }
 
-int dnd_place_compare(const struct dnd_place *place, const void *with, size_t bytes, size_t *where)
+static int compare(const struct dnd_place *place, const void *with, size_t bytes, size_t *where)
 {
 	const uint8_t *right = with;
 	uint8_t line[COMPARE_BYTES];
@@ -199,6 +199,23 @@ int dnd_place_compare(const struct dnd_place *place, const void *with, size_t by
 		return 1;
 	}
 	return 0;
+}
+
+int dnd_place_compare(const struct dnd_place *place, const void *with, size_t bytes, size_t *where)
+{
+	uint64_t before = 0;
+	int rc, differs;
+
+	if (!place->region || bytes <= COMPARE_BYTES)
+		return compare(place, with, bytes, where);
+	rc = count_resets(place->region, &before);
+	if (rc)
+		return rc;
+	differs = compare(place, with, bytes, where);
+	if (differs < 0)
+		return differs;
+	rc = check_count(place->region, before);
+	return rc ? rc : differs;
 }
 
 int dnd_region_access_failed(struct donard_context *ctx, const struct dnd_region *region,

@@ -2,10 +2,12 @@
 /* The engine on ordinary files and memory: no device, no root. */
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "engines.h"
@@ -368,6 +370,46 @@ static void compares(void **state)
 	assert_int_equal(where, LENGTH - 3);
 }
 
+#define SMALL_STACK	65536	/* as servers of many threads have */
+
+static void *compare_all(void *argument)
+{
+	struct setup *s = argument;
+	const struct dnd_place place = { .address = s->memory };
+	size_t where;
+
+	return dnd_place_compare(&place, s->data, LENGTH, &where) ? s : NULL;
+}
+
+static int compare_in_a_small_thread(struct setup *s)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	void *differs;
+
+	pthread_attr_init(&attributes);
+	if (pthread_attr_setstacksize(&attributes, SMALL_STACK) || pthread_create(&thread, &attributes, compare_all, s))
+		return 1;
+	return pthread_join(thread, &differs) || differs;
+}
+
+/* The first write of a queue and of a copy compares, in the thread of the program. */
+static void compares_on_a_small_stack(void **state)
+{
+	struct setup *s = *state;
+	int status = -1;
+	pid_t child;
+
+	memcpy(s->memory, s->data, LENGTH);
+	child = fork();
+	if (!child) {
+		signal(SIGSEGV, SIG_DFL);
+		_exit(compare_in_a_small_thread(s));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static uint64_t device_bytes = LENGTH / 2;
 static unsigned int device_checks;
 
@@ -554,6 +596,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_signal_takes_part, setup, teardown),
 		cmocka_unit_test_setup_teardown(foreign_address_is_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(compares, setup, teardown),
+		cmocka_unit_test_setup_teardown(compares_on_a_small_stack, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_memory_for_requests, setup, teardown),
 	};
 	const struct CMUnitTest by_io_uring[] = {	/* not of Linux AIO: it has no commands, and its calls are others */
