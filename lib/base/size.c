@@ -50,22 +50,35 @@ DND_PUBLIC int donard_parse_size(const char *text, uint64_t *bytes)
 	return 0;
 }
 
+/* By integers: the decimal point of printf() is a comma in many a program's locale. */
+static unsigned long long hundredths(uint64_t bytes, int shift)
+{
+	uint64_t whole = bytes >> shift, rest = bytes - (whole << shift);
+
+	if (shift > 50) {	/* else the product has no room; a KiB is nothing of an EiB */
+		rest >>= 10;
+		shift -= 10;
+	}
+	return whole * 100 + (rest * 100 + (1ULL << (shift - 1))) / (1ULL << shift);
+}
+
 DND_PUBLIC char *donard_format_size(char *text, size_t text_bytes, uint64_t bytes)
 {
 	static const char *const names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	uint64_t whole = bytes;
-	double value;
+	unsigned long long parts;
 	int unit = 0;
 
 	while (whole >= 1024 && unit < 6) {
 		whole >>= 10;
 		unit++;
 	}
-	value = (double)bytes / (double)(1ULL << (10 * unit));
-	if (whole << (10 * unit) == bytes)
+	if (whole << (10 * unit) == bytes) {
 		snprintf(text, text_bytes, "%llu %s", (unsigned long long)whole, names[unit]);
-	else
-		snprintf(text, text_bytes, "%.2f %s (%llu B)", value, names[unit],
-			 (unsigned long long)bytes);
+		return text;
+	}
+	parts = hundredths(bytes, 10 * unit);
+	snprintf(text, text_bytes, "%llu.%02llu %s (%llu B)", parts / 100, parts % 100, names[unit],
+		 (unsigned long long)bytes);
 	return text;
 }

@@ -95,7 +95,7 @@ static const char *sum_row(const char *row, unsigned int sockets, double *gbytes
 	for (unsigned int i = 0; i < sockets; i++) {
 		if (row[0] == '-' && (row[1] == ',' || row[1] == '\n'))
 			return "was not measured on every socket";
-		value = strtod(row, &end);
+		value = dnd_tool_number(row, &end);
 		if (end == row || (*end != ',' && *end != '\n'))
 			return "ends too early";
 		if (!isfinite(value))

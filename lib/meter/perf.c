@@ -145,11 +145,12 @@ struct sum {
 /* @line is "value,unit,name...,run time,percentage,..."; @name points behind the comma of the unit. */
 static void add_row(struct sum *sum, const char *line, const char *name, size_t name_bytes)
 {
-	double value, percent = 100, factor;
+	double value, percent, factor;
+	int run_time_bytes = 0;
 	char *end;
 
 	sum->rows++;
-	value = strtod(line, &end);
+	value = dnd_tool_number(line, &end);
 	if (end == line || *end != ',') {
 		sum->wrong = strncmp(line, "<not supported>", 15) ? "was not counted" :
 			     "is not supported by this machine";
@@ -162,9 +163,11 @@ static void add_row(struct sum *sum, const char *line, const char *name, size_t 
 		sum->wrong = "is not a number";
 	/* A modifier may follow the name: "/u". */
 	name += name_bytes + strcspn(name + name_bytes, ",\n");
-	if (sscanf(name, ",%*u,%lf%c", &percent, &(char){ 0 }) < 2)
+	sscanf(name, ",%*u,%n", &run_time_bytes);
+	percent = dnd_tool_number(name + run_time_bytes, &end);
+	if (!run_time_bytes || end == name + run_time_bytes || !*end)
 		sum->wrong = "ends too early";
-	if (percent < sum->least_percent)
+	else if (percent < sum->least_percent)
 		sum->least_percent = percent;
 	sum->bytes += value * factor;
 }

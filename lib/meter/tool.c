@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -97,6 +98,19 @@ static char **make_environment(void)
 			made[used++] = environ[i];
 	made[used] = language;
 	return made;
+}
+
+double dnd_tool_number(const char *text, char **end)
+{
+	locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	double number;
+
+	*end = (char *)(uintptr_t)text;
+	if (!plain)
+		return 0;
+	number = strtod_l(text, end, plain);
+	freelocale(plain);
+	return number;
 }
 
 /*

@@ -47,6 +47,9 @@ int dnd_tool_finish(struct donard_context *ctx, struct dnd_tool *tool);
 /* May be called at any time, and more than once. */
 void dnd_tool_kill(struct dnd_tool *tool);
 
+/* As strtod(), but takes the numbers that the tool prints, whatever locale our user's program has set. */
+double dnd_tool_number(const char *text, char **end);
+
 /* Kills the tool and fails with its words: -EACCES if it complained of permissions, else -EOPNOTSUPP. */
 int dnd_tool_refused(struct donard_context *ctx, struct dnd_tool *tool, const char *what);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What measuring tools print (captured/, and worse), turned into counts or into reasons. */
 #include "unit.h"
+#include "comma.h"
 #include "meter/kind.h"
 #include "says.h"
 
@@ -236,6 +237,9 @@ static void no_interrupts(void **state)
 	assert_says(result.missing, "Interrupts cannot be counted");
 }
 
+/* The tools print in the C locale, whatever the program has. */
+#define IN_COMMAS(function)	cmocka_unit_test_setup_teardown(function, comma_setup, comma_teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +248,8 @@ int main(void)
 		cmocka_unit_test(perf_estimates), cmocka_unit_test(perf_without_counts),
 		cmocka_unit_test(perf_rows), cmocka_unit_test(missing_text_is_cut),
 		cmocka_unit_test(interrupts_and_switches), cmocka_unit_test(no_interrupts),
+		IN_COMMAS(likwid_volumes), IN_COMMAS(likwid_without_volumes), IN_COMMAS(likwid_rows),
+		IN_COMMAS(perf_counts), IN_COMMAS(perf_estimates), IN_COMMAS(perf_without_counts), IN_COMMAS(perf_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

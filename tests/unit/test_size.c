@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unit.h"
 #include "base/base.h"
+#include "comma.h"
 
 static void accepts(void **state)
 {
@@ -53,6 +54,10 @@ static void formats(void **state)
 			    "16.00 EiB (18446744073709551615 B)");
 	assert_string_equal(donard_format_size(text, sizeof(text), 3ULL << 40), "3 TiB");
 	assert_string_equal(donard_format_size(text, sizeof(text), 1ULL << 63), "8 EiB");
+	assert_string_equal(donard_format_size(text, sizeof(text), 1025), "1.00 KiB (1025 B)");
+	assert_string_equal(donard_format_size(text, sizeof(text), 1100), "1.07 KiB (1100 B)");
+	assert_string_equal(donard_format_size(text, sizeof(text), 2047), "2.00 KiB (2047 B)");
+	assert_string_equal(donard_format_size(text, sizeof(text), (5ULL << 58) + 1), "1.25 EiB (1441151880758558721 B)");
 }
 
 static void addresses(void **state)
@@ -80,7 +85,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(accepts), cmocka_unit_test(refuses), cmocka_unit_test(formats),
-		cmocka_unit_test(addresses),
+		cmocka_unit_test_setup_teardown(formats, comma_setup, comma_teardown), cmocka_unit_test(addresses),
 	};
 
 	return cmocka_run_group_tests_name("size", tests, NULL, NULL);
