@@ -120,8 +120,9 @@ struct donard_meter;
  *	available
  * @meter: set to the meter, which donard_meter_close() frees
  *
- * Returns 0; -EINVAL for an unknown name; -EOPNOTSUPP with the reason when a
- * named one is not available here; -EACCES where it needs root.
+ * Returns 0; -EINVAL for an unknown name; -ENOMEM, -EMFILE, -ENFILE.  For a named one also -EOPNOTSUPP with the reason when
+ * it is not available here; -EACCES where it needs root; -EPERM where a policy of the machine forbids it; -EIO when its
+ * counters cannot be read.
  */
 int donard_meter_open(struct donard_context *ctx, const char *kind, struct donard_meter **meter);
 

@@ -22,7 +22,10 @@ static int open_kind(struct donard_context *ctx, struct donard_meter *meter,
 	return kind->open(ctx, meter);
 }
 
-/* Opens the first kind that is available, and notes why those before it are not. */
+/*
+ * Opens the first kind that is available, and notes why those before it are not, whatever the reason: "none" is available
+ * always.  A want of descriptors or memory says nothing about a kind.
+ */
 static int open_best(struct donard_context *ctx, struct donard_meter *meter)
 {
 	size_t used = 0;
@@ -30,7 +33,7 @@ static int open_best(struct donard_context *ctx, struct donard_meter *meter)
 
 	for (size_t i = 0; i < KINDS; i++) {
 		rc = open_kind(ctx, meter, kinds[i]);
-		if (!rc || (rc != -EOPNOTSUPP && rc != -EACCES))
+		if (!rc || dnd_error_is_want(rc))
 			break;
 		if (used < sizeof(meter->missing))
 			used += (size_t)snprintf(meter->missing + used,

@@ -40,8 +40,8 @@ struct donard_meter {
 };
 
 /*
- * Every function sets the error text when it fails.  open() fails with -EOPNOTSUPP or -EACCES if this
- * machine lacks what the kind needs; users read its text as the reason.
+ * Every function sets the error text when it fails.  If open() fails, users read its text as the reason why this machine
+ * lacks the kind, unless descriptors or memory were lacking.
  */
 struct dnd_meter_kind {
 	const char *name;

@@ -160,6 +160,12 @@ static bool is_missing(int rc)
 	return rc == -ENOENT || rc == -ENOTDIR || rc == -ESTALE || rc == -ENODEV || rc == -ETIMEDOUT;
 }
 
+/* It is there, but no program of this machine: a script without "#!", another architecture's, or one that is broken. */
+static bool is_unusable(int rc)
+{
+	return rc == -ENOEXEC || rc == -EINVAL || rc == -ELIBBAD || rc == -ELOOP;
+}
+
 static int fail_missing(struct donard_context *ctx, const struct dnd_tool *tool)
 {
 	return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "%s is not installed, or not in PATH.", tool->name);
@@ -186,7 +192,10 @@ int dnd_tool_start(struct donard_context *ctx, struct dnd_tool *tool, const char
 	dnd_tool_kill(tool);
 	if (is_missing(rc))
 		return fail_missing(ctx, tool);
-	return dnd_meter_fail_errno(ctx, rc, "%s cannot be started", argv[0]);
+	if (is_unusable(rc))
+		return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "%s cannot be started: %s. Install one that this machine can run, "
+				      "or put another one first in PATH.", tool->name, strerror(-rc));
+	return dnd_meter_fail_errno(ctx, rc, "%s cannot be started", tool->name);
 }
 
 /* Drops what does not fit; parsers check for the end of the text, which is then missing. */

@@ -374,6 +374,31 @@ static void the_best_of_none(void **state)
 	assert_says(result.missing, "resctrl: this kernel or processor has no resctrl");
 }
 
+/* A tool that is no program of this machine, and a counter that the processor does not let anybody read. */
+static void the_best_of_broken_ones(void **state)
+{
+	struct donard_measurement result = { .size = sizeof(result) };
+	struct fake *fake = *state;
+	struct donard_meter *meter;
+	char path[PATH_MAX];
+
+	fake_tool(fake, "perf", "");
+	fake_file(fake, "bin/perf", "\x7f""ELF of nothing");
+	snprintf(path, sizeof(path), "%s/bin", fake->root);
+	setenv("PATH", path, 1);
+	fake_folder(fake, "bus/event_source/devices/amd_umc_0");
+	fake_folder(fake, "fs/resctrl/mon_data/mon_L3_00/mbm_total_bytes");
+	fake_folder(fake, "fs/resctrl/info");
+	assert_refused(fake, "perf", -EOPNOTSUPP, "perf cannot be started: Exec format error");
+	assert_int_equal(donard_meter_open(fake->ctx, NULL, &meter), 0);
+	assert_string_equal(donard_meter_name(meter), "none");
+	assert_int_equal(donard_meter_begin(meter), 0);
+	assert_int_equal(donard_meter_end(meter, &result), 0);
+	donard_meter_close(meter);
+	assert_says(result.missing, "perf: perf cannot be started");
+	assert_says(result.missing, "mbm_total_bytes cannot be read");
+}
+
 /* The last of PATH is no folder. */
 static void none_in_a_file(void **state)
 {
@@ -576,6 +601,7 @@ int main(void)
 		TEST(tools_that_refuse), TEST(tools_that_are_missing),
 		TEST(tools_that_misbehave), TEST(tools_that_fail_later), TEST(counts_resctrl),
 		TEST(refuses_resctrl), TEST(none_and_unknown), TEST(the_best_of_none), TEST(none_in_a_file),
+		TEST(the_best_of_broken_ones),
 		TEST(instructions), TEST(instructions_by_a_clock), TEST(instructions_for_part_of_the_time),
 		TEST(instructions_that_cannot_be_read), TEST(instructions_that_are_refused), TEST(intervals), TEST(no_sysfs),
 	};
