@@ -105,7 +105,8 @@ void donard_candidate_list_free(struct donard_candidate_list *list);
  * The removal of a region waits for such importers.
  *
  * Returns 0; -ENODEV; -EINVAL when @name cannot name a region; -EACCES unless the
- * caller is root; -EPERM while the kernel is locked down; -EOPNOTSUPP without the module.
+ * caller is root; -EPERM while the kernel is locked down; -EROFS where sysfs is read-only; -EOPNOTSUPP without the module;
+ * -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_region_set_pinned_importers(struct donard_context *ctx, const char *name,
 				       bool allowed);

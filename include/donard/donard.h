@@ -62,7 +62,7 @@
  *   ENOTBLK     the path names nothing that lies on NVMe drives
  *   ENXIO       the range goes past the end
  *   EOPNOTSUPP  this machine, kernel or device cannot do it
- *   EPERM       the queue belongs to another thread or process, a sandbox forbids a system call, or the kernel is locked down
+ *   EPERM       the queue belongs to another thread or process, a sandbox or container forbids it, or the kernel is locked down
  *   EPROTO      the peer or server is not donard, or is another version of it
  *   EPROTONOSUPPORT  the log of a write cache is of another version
  *   ERANGE      the number is too large
@@ -517,7 +517,8 @@ typedef void (*donard_wait_fn)(void *user, const char *text);
  * @ctx: the context
  * @name: of the region
  * @flags: DONARD_REMOVE_IF_IDLE, or 0
- * @wait_fn: may be NULL; called on the calling thread
+ * @wait_fn: may be NULL; called on the calling thread, where SIGINT, SIGTERM and SIGHUP are blocked meanwhile; a program that
+ *	@wait_fn starts inherits that, unless @wait_fn gives it another signal mask
  * @user: for @wait_fn
  *
  * The call unbinds a pci-bar function from the driver p2pmem when it removes the function's last region, and clears
@@ -545,8 +546,9 @@ int donard_region_remove(struct donard_context *ctx, const char *name, unsigned 
  * none: its state is DONARD_STATE_DRAINING although nobody removes it, and nobody can open it until the call succeeds.
  *
  * Returns 0; -EBUSY unless the region is idle; -ENOMEM when the kernel has too little memory for the new pages;
- * -EOPNOTSUPP when the kernel or the kind of region lacks that page type, the region is a pmem device, or there is no module;
- * -ENODEV when there is no such region; -EINVAL when @name cannot name a region, and for another @page_type;
+ * -EOPNOTSUPP when the kernel or the kind of region lacks that page type, for DONARD_PAGES_PMEM and for a region that is a pmem
+ * device (a region becomes one, or ceases to be one, only when it is added), and without the module;
+ * -ENODEV when there is no such region; -EINVAL when @name cannot name a region, and for any other @page_type;
  * -EACCES unless the caller is root; -EPERM while the kernel is locked down; -EROFS where sysfs is read-only; -EUCLEAN when the
  * kernel can make these pages only after the next boot; -EMFILE, -ENFILE.
  */
@@ -692,7 +694,9 @@ struct donard_route {
  *
  * Returns 0 whatever the route is, even if there is none; -ENODEV when the
  * region or the function does not exist; -EBUSY while the function is being
- * bound, unbound or reset; -EINVAL for a malformed name; -EOPNOTSUPP without the module.
+ * bound, unbound or reset; -EINVAL for a malformed name; -EOPNOTSUPP without the module;
+ * -EACCES, -EPERM when this user or this container may not open the region's node, as for users outside of its group;
+ * -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_route_probe(struct donard_context *ctx, const char *region, const char *client_bdf,
 		       struct donard_route *route);

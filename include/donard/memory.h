@@ -77,7 +77,7 @@ int donard_memory_from_host(struct donard_context *ctx, void *address, uint64_t 
  *
  * Returns 0; -ENOSPC when less is free; -EOPNOTSUPP without the module, for a persistent region:
  * call donard_memory_claim() there, and for a region of a GPU's memory: call
- * donard_memory_from_cuda() there; -ENODEV, -EACCES, -EINVAL, -ENOMEM.
+ * donard_memory_from_cuda() there; -ENODEV, -EACCES, -EPERM, -EINVAL, -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_memory_alloc(struct donard_context *ctx, const char *region, uint64_t length_bytes,
 			struct donard_memory **memory);
@@ -97,7 +97,7 @@ int donard_memory_alloc(struct donard_context *ctx, const char *region, uint64_t
  *
  * Returns 0; -EBUSY when another owns part of it; -ENXIO past the region's end; -EOPNOTSUPP
  * without the module, for a region that is a pmem device, and for a region of a GPU's memory:
- * call donard_memory_from_cuda() there; -ENODEV, -EACCES, -EINVAL, -ENOMEM.
+ * call donard_memory_from_cuda() there; -ENODEV, -EACCES, -EPERM, -EINVAL, -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_memory_claim(struct donard_context *ctx, const char *region, uint64_t offset_bytes,
 			uint64_t length_bytes, struct donard_memory **memory);
@@ -113,7 +113,7 @@ int donard_memory_claim(struct donard_context *ctx, const char *region, uint64_t
  * Both memories have the same bytes, which last as long as either memory does.
  *
  * Returns 0; -EINVAL when @fd is not of a region; -EACCES when it is not open for reading and writing; -ENXIO when that
- * file does not own the whole range; -ENODEV, -ENOMEM.
+ * file does not own the whole range; -ENODEV, -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t file_offset_bytes,
 			uint64_t length_bytes, struct donard_memory **memory);
@@ -147,10 +147,10 @@ int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t file_offset
  * do announce theirs (DMA_BUF_IOCTL_SYNC).  The exporter may then move the buffer to the
  * host's memory, and they wait for that and for the devices that work on the buffer.
  *
- * Returns 0; -EINVAL when @fd is closed or not of a dma-buf; -ENXIO past its end; -EACCES
+ * Returns 0; -EINVAL when @fd is closed or not of a dma-buf; -ENXIO past its end; -EACCES, -EPERM
  * when the caller may not open its region; -ENODEV when its region was taken away, or its
  * GPU memory was freed; -EOPNOTSUPP when the module is too old to tell which memory the
- * dma-buf has, or without /proc; -EMFILE, -ENOMEM.
+ * dma-buf has, or without /proc; -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_memory_from_dmabuf(struct donard_context *ctx, int fd, uint64_t offset_bytes,
 			      uint64_t length_bytes, struct donard_memory **memory);
@@ -190,7 +190,7 @@ int donard_memory_from_dmabuf(struct donard_context *ctx, int fd, uint64_t offse
  * -ENXIO past the allocation; -EXDEV when the GPU's regions leave that part of its BAR out; -ENOSPC
  * when BAR1 is too small; -EBUSY when it is pinned already, or CUDA cannot create a context; -EOPNOTSUPP
  * without libcuda, when the driver cannot pin, or when the GPU can have no region; -ENODEV without a GPU, or
- * when the GPU has no region yet: the text has the call that adds one; -EACCES, -EIO, -ENOMEM.
+ * when the GPU has no region yet: the text has the call that adds one; -EACCES, -EPERM, -EIO, -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_memory_from_cuda(struct donard_context *ctx, uint64_t address, uint64_t length_bytes,
 			    struct donard_memory **memory);
@@ -422,7 +422,7 @@ int donard_memory_sync(struct donard_memory *memory, unsigned int flags);
  * @fd: set to the dma-buf's descriptor, which the caller owns and which has FD_CLOEXEC
  *
  * Returns 0; -EINVAL, -ENXIO; -EOPNOTSUPP for DRAM, and for a memory that came as a
- * dma-buf (pass that dma-buf on instead); -EMFILE, -ENODEV.
+ * dma-buf (pass that dma-buf on instead); -EMFILE, -ENFILE, -ENODEV.
  */
 int donard_memory_export(struct donard_memory *memory, uint64_t offset_bytes,
 			 uint64_t length_bytes, int flags, int *fd);
