@@ -74,27 +74,45 @@ static void report_unasked(struct examination *x, const struct pair *pair)
  */
 static bool acs_decides(const struct pair *pair)
 {
-	return pair->tree.behind_redirect && !pair->tree.route.translated;
+	return pair->tree.behind_redirect && !pair->route.translated;
+}
+
+static void name_known_by(const struct pci_function *bridge, char *text, size_t text_bytes)
+{
+	if (bridge)
+		snprintf(text, text_bytes, "known by %s, %04x:%04x", bridge->bdf, bridge->vendor, bridge->device);
+	else
+		snprintf(text, text_bytes, "which has no function to know it by");
+}
+
+static void report_unlisted(struct examination *x, const struct pair *pair)
+{
+	const struct pci_function *one = route_host_bridge(&x->pci, pair->function);
+	const struct pci_function *other = route_host_bridge(&x->pci, pair->memory->function);
+	char object[64], known_by[80], other_known_by[80];
+	struct finding *finding;
+
+	name_bridges(pair, object, sizeof(object));
+	name_known_by(one, known_by, sizeof(known_by));
+	name_known_by(other, other_known_by, sizeof(other_known_by));
+	finding = find(x, CODE_UNLISTED_BRIDGE, object, "between %s and %s, for one, requests cross the host bridge of %s (%s%s%s), "
+		       "which is on no list of those that forward", pair->client->name, pair->memory->name, object, known_by,
+		       strcmp(known_by, other_known_by) ? "; " : "", strcmp(known_by, other_known_by) ? other_known_by : "");
+	if (pair->tree.behind_redirect)
+		find_remedy(finding, "Both are below one switch, and an IOMMU translates what %s sends. Boot with iommu=pt, then: "
+			    "sudo donard-cli doctor", pair->client->name);
 }
 
 static void check_bridges(struct examination *x, const struct pair *pair)
 {
-	const struct pci_function *bridge = route_host_bridge(&x->pci, pair->function);
-	char object[64], known_by[80] = "which has no function to know it by";
 
 	if (pair->proven && pair->route.unlisted_bridge)
 		find(x, CODE_UNLISTED_FORWARDS, "", "from %s to %s and back, for one, bytes arrived over an unlisted host bridge",
 		     pair->client->name, pair->memory->name);
 	if (pair->undecided)
 		report_unasked(x, pair);
-	if (pair->undecided || pair->verdict != DONARD_VERDICT_UNLISTED || acs_decides(pair))
-		return;
-	if (bridge)
-		snprintf(known_by, sizeof(known_by), "known by %s, %04x:%04x", bridge->bdf, bridge->vendor,
-			 bridge->device);
-	name_bridges(pair, object, sizeof(object));
-	find(x, CODE_UNLISTED_BRIDGE, object, "between %s and %s, for one, requests cross the host bridge of %s (%s), which is on no "
-	     "list of those that forward", pair->client->name, pair->memory->name, object, known_by);
+	if (!pair->undecided && pair->verdict == DONARD_VERDICT_UNLISTED && !acs_decides(pair))
+		report_unlisted(x, pair);
 }
 
 struct acs {
