@@ -77,8 +77,11 @@ static bool acs_decides(const struct pair *pair)
 	return pair->tree.behind_redirect && !pair->route.translated;
 }
 
-static void name_known_by(const struct pci_function *bridge, char *text, size_t text_bytes)
+/* "known by 0000:00:00.0, 1022:1480", of the host bridge above @function. */
+static void name_known_by(const struct examination *x, const struct pci_function *function, char *text, size_t text_bytes)
 {
+	const struct pci_function *bridge = route_host_bridge(&x->pci, function);
+
 	if (bridge)
 		snprintf(text, text_bytes, "known by %s, %04x:%04x", bridge->bdf, bridge->vendor, bridge->device);
 	else
@@ -87,17 +90,17 @@ static void name_known_by(const struct pci_function *bridge, char *text, size_t 
 
 static void report_unlisted(struct examination *x, const struct pair *pair)
 {
-	const struct pci_function *one = route_host_bridge(&x->pci, pair->function);
-	const struct pci_function *other = route_host_bridge(&x->pci, pair->memory->function);
-	char object[64], known_by[80], other_known_by[80];
+	char object[64], clients[80], memorys[80];
 	struct finding *finding;
+	bool are_two;
 
 	name_bridges(pair, object, sizeof(object));
-	name_known_by(one, known_by, sizeof(known_by));
-	name_known_by(other, other_known_by, sizeof(other_known_by));
+	name_known_by(x, pair->function, clients, sizeof(clients));
+	name_known_by(x, pair->memory->function, memorys, sizeof(memorys));
+	are_two = strcmp(clients, memorys);
 	finding = find(x, CODE_UNLISTED_BRIDGE, object, "between %s and %s, for one, requests cross the host bridge of %s (%s%s%s), "
-		       "which is on no list of those that forward", pair->client->name, pair->memory->name, object, known_by,
-		       strcmp(known_by, other_known_by) ? "; " : "", strcmp(known_by, other_known_by) ? other_known_by : "");
+		       "which is on no list of those that forward", pair->client->name, pair->memory->name, object, clients,
+		       are_two ? "; " : "", are_two ? memorys : "");
 	if (pair->tree.behind_redirect)
 		find_remedy(finding, "Both are below one switch, and an IOMMU translates what %s sends. Boot with iommu=pt, then: "
 			    "sudo donard-cli doctor", pair->client->name);
@@ -105,7 +108,6 @@ static void report_unlisted(struct examination *x, const struct pair *pair)
 
 static void check_bridges(struct examination *x, const struct pair *pair)
 {
-
 	if (pair->proven && pair->route.unlisted_bridge)
 		find(x, CODE_UNLISTED_FORWARDS, "", "from %s to %s and back, for one, bytes arrived over an unlisted host bridge",
 		     pair->client->name, pair->memory->name);

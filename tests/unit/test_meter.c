@@ -357,18 +357,27 @@ static void none_and_unknown(void **state)
 }
 
 /* Nothing is there: the reasons of all are in what "none" tells. */
-static void the_best_of_none(void **state)
+/* What the meter says that is taken where no kind is available. */
+static struct donard_measurement taken_without_any(struct fake *fake)
 {
 	struct donard_measurement result = { .size = sizeof(result) };
-	struct fake *fake = *state;
 	struct donard_meter *meter;
 
-	setenv("PATH", fake->root, 1);
 	assert_int_equal(donard_meter_open(fake->ctx, NULL, &meter), 0);
 	assert_string_equal(donard_meter_name(meter), "none");
 	assert_int_equal(donard_meter_begin(meter), 0);
 	assert_int_equal(donard_meter_end(meter, &result), 0);
 	donard_meter_close(meter);
+	return result;
+}
+
+static void the_best_of_none(void **state)
+{
+	struct donard_measurement result;
+	struct fake *fake = *state;
+
+	setenv("PATH", fake->root, 1);
+	result = taken_without_any(fake);
 	assert_says(result.missing, "likwid: likwid-perfctr is not installed");
 	assert_says(result.missing, "perf: ");
 	assert_says(result.missing, "resctrl: this kernel or processor has no resctrl");
@@ -377,9 +386,8 @@ static void the_best_of_none(void **state)
 /* A tool that is no program of this machine, and a counter that the processor does not let anybody read. */
 static void the_best_of_broken_ones(void **state)
 {
-	struct donard_measurement result = { .size = sizeof(result) };
+	struct donard_measurement result;
 	struct fake *fake = *state;
-	struct donard_meter *meter;
 	char path[PATH_MAX];
 
 	fake_tool(fake, "perf", "");
@@ -390,11 +398,7 @@ static void the_best_of_broken_ones(void **state)
 	fake_folder(fake, "fs/resctrl/mon_data/mon_L3_00/mbm_total_bytes");
 	fake_folder(fake, "fs/resctrl/info");
 	assert_refused(fake, "perf", -EOPNOTSUPP, "perf cannot be started: Exec format error");
-	assert_int_equal(donard_meter_open(fake->ctx, NULL, &meter), 0);
-	assert_string_equal(donard_meter_name(meter), "none");
-	assert_int_equal(donard_meter_begin(meter), 0);
-	assert_int_equal(donard_meter_end(meter, &result), 0);
-	donard_meter_close(meter);
+	result = taken_without_any(fake);
 	assert_says(result.missing, "perf: perf cannot be started");
 	assert_says(result.missing, "mbm_total_bytes cannot be read");
 }

@@ -201,16 +201,31 @@ static void is_killed_by(const struct stopping *stopping, int number)
 	close(stopping->said);
 }
 
+static void by_kill(const struct stopping *stopping)
+{
+	assert_int_equal(kill(stopping->pid, SIGTERM), 0);
+}
+
+static void by_key(const struct stopping *stopping)
+{
+	say(stopping->master, '\003');
+}
+
+static void start_and_stop(struct stopping *stopping, void (*stop)(const struct stopping *stopping))
+{
+	start(stopping);
+	hear(stopping, 'r');
+	stop(stopping);
+	hear(stopping, 's');
+}
+
 /* The same signal again is no second wish, as when timeout(1) ends a command, or a terminal goes. */
 static void test_one_stop_in_many_signals(void **state)
 {
 	struct stopping stopping;
 
 	(void)state;
-	start(&stopping);
-	hear(&stopping, 'r');
-	kill(stopping.pid, SIGTERM);
-	hear(&stopping, 's');
+	start_and_stop(&stopping, by_kill);
 	kill(stopping.pid, SIGKILL);
 	is_killed_by(&stopping, SIGKILL);
 }
@@ -220,11 +235,8 @@ static void test_second_key(void **state)
 	struct stopping stopping;
 
 	(void)state;
-	start(&stopping);
-	hear(&stopping, 'r');
-	say(stopping.master, '\003');
-	hear(&stopping, 's');
-	say(stopping.master, '\003');
+	start_and_stop(&stopping, by_key);
+	by_key(&stopping);
 	is_killed_by(&stopping, SIGINT);
 }
 
@@ -233,11 +245,8 @@ static void test_key_after_signal(void **state)
 	struct stopping stopping;
 
 	(void)state;
-	start(&stopping);
-	hear(&stopping, 'r');
-	kill(stopping.pid, SIGTERM);
-	hear(&stopping, 's');
-	say(stopping.master, '\003');
+	start_and_stop(&stopping, by_kill);
+	by_key(&stopping);
 	is_killed_by(&stopping, SIGINT);
 }
 
