@@ -6,9 +6,10 @@ BINDIR  := $(PREFIX)/bin
 MANDIR  := $(PREFIX)/share/man
 COMPDIR := $(PREFIX)/share/bash-completion/completions
 STATDIR := $(PREFIX)/share/donard/donardstat
-# Messages and man pages name docs/X.md: below this folder, as in a checkout.
+# Messages and man pages name docs/X.md: below this folder, as in a checkout, with all that the documents link to.
 DOCDIR  := $(PREFIX)/share/doc/donard
-EXAMPLEDIR := $(DOCDIR)/examples
+EXAMPLEDIR := $(DOCDIR)/docs/examples
+FIGUREDIR := $(DOCDIR)/docs/benchmarks
 # Where nobody finds it who does not ask for it: docs/cufile.md.
 CUFILEDIR = $(LIBDIR)/donard/cufile
 # systemd and udev look below /usr/local, too.
@@ -55,6 +56,8 @@ install: $(BUILD)/man3.ok userspace $(SERVICE_FILES)
 	$(call put,644,$(DOCDIR),README.md)
 	$(call put,644,$(DOCDIR)/docs,$(DOC_FILES))
 	$(call put,644,$(EXAMPLEDIR),docs/examples/*)
+	$(call put,644,$(FIGUREDIR),docs/benchmarks/*.svg)
+	$(call put,644,$(FIGUREDIR)/data,docs/benchmarks/data/*.json)
 	install -d "$(DESTDIR)$(COMPDIR)"
 	install -m 644 cli/completion.bash "$(DESTDIR)$(COMPDIR)/donard-cli"
 	install -m 644 cli/completion.bash "$(DESTDIR)$(COMPDIR)/donard-bench"
@@ -79,11 +82,11 @@ INSTALLED = $(addprefix $(BINDIR)/,donard-cli donard-bench donard-stat) \
 	$(addprefix $(MANDIR)/man3/,$(shell mk/manpages.py --names $(PUBLIC_HEADERS))) \
 	$(addprefix $(MANDIR)/man5/,$(notdir $(MAN5_FILES))) \
 	$(DOCDIR)/README.md $(addprefix $(DOCDIR)/,$(DOC_FILES)) \
-	$(addprefix $(EXAMPLEDIR)/,$(notdir $(wildcard docs/examples/*))) \
+	$(addprefix $(DOCDIR)/,$(wildcard docs/examples/* docs/benchmarks/*.svg docs/benchmarks/data/*.json)) \
 	$(addprefix $(COMPDIR)/,donard-cli donard-bench) \
 	$(addprefix $(UNITDIR)/,$(notdir $(filter %.service,$(SERVICE_FILES)))) \
 	$(addprefix $(RULESDIR)/,$(notdir $(filter %.rules,$(SERVICE_FILES))))
-OWN_FOLDERS = $(EXAMPLEDIR) $(DOCDIR)/docs $(DOCDIR) $(STATDIR)/words $(STATDIR) $(PREFIX)/share/donard $(PREFIX)/include/donard \
+OWN_FOLDERS = $(EXAMPLEDIR) $(FIGUREDIR)/data $(FIGUREDIR) $(DOCDIR)/docs $(DOCDIR) $(STATDIR)/words $(STATDIR) $(PREFIX)/share/donard $(PREFIX)/include/donard \
 	$(CUFILEDIR) $(LIBDIR)/donard
 
 # An enabled service would leave a link to nothing.

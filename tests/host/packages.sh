@@ -127,6 +127,25 @@ documents_that_are_named_are_installed() {
 		(cd "$dir/usr/share/doc/donard" && xargs ls README.md <<<"$named")
 }
 
+# links_of FILE - what it links to beside it, but for man pages, which are where man looks, and what is in a checkout alone.
+links_of() {
+	grep -oE '\]\([^)#: ]+' "$1" | sed 's/^](//' | grep -vE '\.[0-9]$|^https?$|^(\.\./)?((lib|tests|bench)/|CONTRIBUTING|LICENSE)'
+}
+
+# An installed document leads where its twin in a checkout does.
+links_of_documents_lead_somewhere() {
+	local dir=$LOGS/links docs=$LOGS/links/usr/share/doc/donard file link dead=()
+	rm -rf "$dir"
+	installs "$dir" PREFIX=/usr >/dev/null || return
+	for file in "$docs"/README.md "$docs"/docs/*.md; do
+		for link in $(links_of "$file"); do
+			[[ -e ${file%/*}/$link ]] || dead+=("${file#"$docs/"}: $link")
+		done
+	done
+	printf 'dead: %s\n' "${dead[@]}"
+	[[ -s $docs/docs/examples/own-read.c && -z ${dead[*]} ]]
+}
+
 debian_has_the_version() {
 	local version
 	version=$("$BUILD/donard-cli" version | sed -nE '1s/^[^0-9]*([0-9.]+).*/\1/p')
@@ -226,6 +245,7 @@ run_install() {
 	try "install: a Python that does not look there is told" python_that_does_not_look_is_told
 	try "install: the units see what they run" units_see_what_they_run
 	try "install: documents that are named are there" documents_that_are_named_are_installed
+	try "install: links of documents lead somewhere" links_of_documents_lead_somewhere
 	try "install: modules go where depmod and dkms look" modules_go_where_they_are_sought
 	try "install: each recipe has a test" tests/host/recipes.py check
 	try "install: a recipe without a test is noticed" recipe_without_test_is_noticed

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # Builds and runs the examples of the documentation against what is installed. Sourced, never run.
 
-readonly EXAMPLES=/usr/share/doc/donard/examples
+readonly EXAMPLES=/usr/share/doc/donard/docs/examples
 
 # build_example FILE PROGRAM - by the command that its comment gives.
 build_example() {
