@@ -202,6 +202,17 @@ static void explain_no_memory(struct p2pmem_region *r, struct p2pmem_region_add 
 		      r->folio_order ? "" : " (64 bytes for each 4 KiB)", folios);
 }
 
+/* An offset that the caller chose is aligned (check_request()), and so are BARs of 2 MiB and more. */
+static void explain_alignment(struct p2pmem_region *r, struct p2pmem_region_add *req)
+{
+	if (!IS_ALIGNED(r->backing.phys, P2PMEM_PAGEMAP_ALIGN))
+		p2pmem_reason(req->reason, "the memory begins at 0x%llx, no multiple of 2 MiB, and struct pages of devices need one: no offset mends that, take other memory",
+			      (u64)r->backing.phys);
+	else
+		p2pmem_reason(req->reason, "the memory has %llu bytes, and struct pages of devices come for whole 2 MiB: take other memory",
+			      (u64)r->backing.bytes);
+}
+
 /* Returns the errno for the caller. */
 static int explain_backing(struct p2pmem_region *r, struct p2pmem_region_add *req,
 			   int err)
@@ -210,7 +221,7 @@ static int explain_backing(struct p2pmem_region *r, struct p2pmem_region_add *re
 	if (err == -EEXIST)
 		p2pmem_reason(req->reason, "this memory is offered already (by a region, or as the P2PDMA pool of its own driver)");
 	else if (err == -EINVAL)
-		p2pmem_reason(req->reason, "BAR%u: its memory is not aligned to 2 MiB, which struct pages of devices need; choose another BAR, offset or length", r->bar);
+		explain_alignment(r, req);
 	else if (err == -ERANGE)
 		p2pmem_explain_direct_map(r, req->reason);
 	else if (err == -EBUSY)

@@ -4,9 +4,6 @@
 
 #include "region/candidate_list.h"
 
-/* struct pages of devices come in units of 2 MiB. */
-#define LEAST_BYTES	(2ULL << 20)
-
 static void find_obstacle(const struct dnd_function *function, const struct dnd_bar *bar,
 			  char *text, size_t text_bytes)
 {
@@ -30,7 +27,7 @@ int dnd_scan_bars(const struct dnd_function *function, struct donard_candidate_l
 		const struct dnd_bar *bar = &function->bars[i];
 		struct dnd_candidate *candidate;
 
-		if (!(bar->flags & DND_BAR_MEM) || bar->bytes < LEAST_BYTES ||
+		if (!(bar->flags & DND_BAR_MEM) || bar->bytes < DND_PAGES_BYTES ||
 		    function->taken & 1U << i)
 			continue;
 		candidate = dnd_candidate_add(list, function, DONARD_KIND_PCI_BAR, i);

@@ -7,6 +7,9 @@
 #include "region/bars.h"
 #include "region/identity.h"
 
+/* struct pages of devices come in units of this size, at multiples of it: P2PMEM_PAGEMAP_ALIGN of the module. */
+#define DND_PAGES_BYTES	(2ULL << 20)
+
 struct dnd_candidate {
 	struct donard_candidate_info info;
 	struct dnd_identity identity;

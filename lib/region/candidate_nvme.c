@@ -69,6 +69,23 @@ static void find_pmr_obstacle(uint32_t cap, char *text, size_t text_bytes)
 			 p2pmem_pmr_bar(cap));
 }
 
+/* The module counts offsets from the memory's own beginning, so none of them mends where it begins. */
+static void find_size_obstacle(struct dnd_candidate *candidate, const struct dnd_bar *bar, const char *name)
+{
+	uint64_t start = bar->start + candidate->info.offset_bytes;
+
+	if (candidate->obstacle[0])
+		return;
+	if (start % DND_PAGES_BYTES)
+		snprintf(candidate->obstacle, sizeof(candidate->obstacle),
+			 "the %s begins at 0x%llx, no multiple of 2 MiB, and struct pages of devices need one: use another drive", name,
+			 (unsigned long long)start);
+	else if (candidate->info.size_bytes < DND_PAGES_BYTES)
+		snprintf(candidate->obstacle, sizeof(candidate->obstacle),
+			 "the %s has %llu bytes, and struct pages of devices come for whole 2 MiB: use another drive", name,
+			 (unsigned long long)candidate->info.size_bytes);
+}
+
 static int add_pmr(struct dnd_function *function, uint32_t cap, struct donard_candidate_list *list)
 {
 	unsigned int bar = p2pmem_pmr_bar(cap);
@@ -81,6 +98,7 @@ static int add_pmr(struct dnd_function *function, uint32_t cap, struct donard_ca
 	if (!candidate)
 		return -ENOMEM;
 	find_pmr_obstacle(cap, candidate->obstacle, sizeof(candidate->obstacle));
+	find_size_obstacle(candidate, &function->bars[bar], "PMR");
 	return 0;
 }
 
@@ -147,6 +165,7 @@ static int add_cmb(const struct donard_context *ctx, struct dnd_function *functi
 	else if (is_out_of_reach(ctx, function->bdf))
 		snprintf(candidate->obstacle, sizeof(candidate->obstacle),
 			 "the nvme driver has published the CMB, and p2pmem can share it from Linux 6.13 on: use such a kernel");
+	find_size_obstacle(candidate, &function->bars[bar], "CMB");
 	return 0;
 }
 

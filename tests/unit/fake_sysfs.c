@@ -237,7 +237,7 @@ void fake_cmb_drive(struct fake *fake, const char *bdf, const char *place, const
 	snprintf(folder, sizeof(folder), "bus/pci/devices/%s/nvme/nvme0", bdf);
 	attribute(fake, folder, "serial", serial);
 	attribute(fake, folder, "model", "Fast Drive/2");
-	attribute(fake, folder, "cmb", "cmbloc : 0x00001002\ncmbsz  : 0x0002021f");
+	attribute(fake, folder, "cmb", "cmbloc : 0x00002002\ncmbsz  : 0x0002021f");
 }
 
 void fake_info_name(int fd, struct p2pmem_info *info)
