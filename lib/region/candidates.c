@@ -4,13 +4,16 @@
 
 #include "region/candidate_list.h"
 
-/* PCI class 06: bridges, whose windows belong to the devices below them. */
+/*
+ * Bridges, whose windows belong to the devices below them.  "Other" ones (0680) are endpoints with
+ * memory of their own, as those of non-transparent bridges are.
+ */
 static bool is_bridge(const struct donard_context *ctx, const char *bdf)
 {
 	uint64_t class = 0;
 
 	dnd_sysfs_read_u64(ctx, &class, "bus/pci/devices/%s/class", bdf);
-	return class >> 16 == 0x06;
+	return class >> 16 == 0x06 && (class >> 8 & 0xff) != 0x80;
 }
 
 static int scan_function(struct donard_context *ctx, const char *bdf, void *data)

@@ -56,7 +56,7 @@ static void a_drive(void **state)
 	other = donard_candidate_get(list, 1);
 	assert_int_equal(cmb->kind, DONARD_KIND_NVME_CMB);
 	assert_int_equal(cmb->bar, 2);
-	assert_int_equal(cmb->offset_bytes, 1 << 20);
+	assert_int_equal(cmb->offset_bytes, 2 << 20);
 	assert_int_equal(cmb->size_bytes, 32 << 20);
 	assert_string_equal(cmb->serial, "S4YNNE0M1");
 	assert_string_equal(cmb->by_id, "nvme-Fast_Drive-2_S4YNNE0M1-cmb");
@@ -176,6 +176,47 @@ static void a_pmr(void **state)
 	pmrcap = 0;
 }
 
+/* Pages of devices come for whole 2 MiB, and no offset mends where a CMB begins. */
+static void a_cmb_without_pages(void **state)
+{
+	static const struct {
+		const char *registers, *obstacle;
+	} drives[] = {
+		{ "cmbloc : 0x00002002\ncmbsz  : 0x0000221f", "" },
+		{ "cmbloc : 0x00002002\ncmbsz  : 0x0000121f", "the CMB has 1048576 bytes" },
+		{ "cmbloc : 0x00001002\ncmbsz  : 0x0002021f", "the CMB begins at 0x800100000, no multiple of 2 MiB" },
+	};
+	struct fake *fake = *state;
+	struct donard_candidate_list *list;
+	const char *obstacle;
+
+	fake_cmb_drive(fake, "0000:04:00.0", "pci0000:00", "S4");
+	for (size_t i = 0; i < sizeof(drives) / sizeof(drives[0]); i++) {
+		fake_file(fake, "bus/pci/devices/0000:04:00.0/nvme/nvme0/cmb", drives[i].registers);
+		assert_true(donard_candidate_list(fake->ctx, &list) > 0);
+		obstacle = donard_candidate_get(list, 0)->obstacle;
+		if (strncmp(obstacle, drives[i].obstacle, strlen(drives[i].obstacle)) || !drives[i].obstacle[0] != !obstacle[0])
+			fail_msg("%s: expected \"%s\", is \"%s\"", drives[i].registers, drives[i].obstacle, obstacle);
+		donard_candidate_list_free(list);
+	}
+}
+
+static void a_pmr_without_pages(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_candidate_list *list;
+
+	fake_pci(fake, "0000:04:00.0", "pci0000:00", "0x010802", FAKE_16K FAKE_NO_BAR FAKE_NO_BAR FAKE_NO_BAR
+		 "0x0000000800000000 0x00000008000fffff 0x000000000014220c\n" FAKE_NO_BAR);
+	fake_driver(fake, "0000:04:00.0", "nvme");
+	fake_file(fake, "bus/pci/devices/0000:04:00.0/nvme/nvme0/model", "Small");
+	fake_file(fake, "p2pmem_control", "");
+	pmrcap = 0x0498;
+	assert_non_null(strstr(only(fake, &list)->obstacle, "the PMR has 1048576 bytes"));
+	pmrcap = 0;
+	donard_candidate_list_free(list);
+}
+
 /* A CMB that nobody has enabled is listed once, and its BAR not again. */
 static void a_hidden_cmb(void **state)
 {
@@ -256,6 +297,17 @@ static void nothing(void **state)
 	donard_candidate_list_free(list);
 }
 
+/* Class 0680, as non-transparent bridges have it. */
+static void an_other_bridge(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_candidate_list *list;
+
+	fake_pci(fake, "0000:00:03.0", "pci0000:00", "0x068000", FAKE_64M);
+	assert_int_equal(only(fake, &list)->size_bytes, 64 << 20);
+	donard_candidate_list_free(list);
+}
+
 /* A list of capabilities that goes in a circle ends. */
 static void a_circle(void **state)
 {
@@ -302,10 +354,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_published_cmb, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_published_cmb_captured, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_pmr, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(a_cmb_without_pages, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(a_pmr_without_pages, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_hidden_cmb, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(obstacles, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_gpu, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(nothing, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(an_other_bridge, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_circle, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(without_descriptors, fake_setup, fake_teardown),
 	};
