@@ -171,10 +171,10 @@ static void explain_unlisted(const struct p2pmem_way *way, struct pci_dev *clien
 		p2pmem_reason(out->reason, "ACS at %s sends peer requests up to a host bridge that is on no allow-list",
 			      bridge);
 	else if (way->path.common)
-		p2pmem_reason(out->reason, "an IOMMU translates %s, so its requests cross an unlisted host bridge (above root port %s)",
+		p2pmem_reason(out->reason, "an IOMMU translates %s, so its requests cross an unlisted host bridge (above %s)",
 			      pci_name(client), bridge);
 	else
-		p2pmem_reason(out->reason, "the path crosses an unlisted host bridge (above root port %s)",
+		p2pmem_reason(out->reason, "the path crosses an unlisted host bridge (above %s)",
 			      bridge);
 }
 
