@@ -171,6 +171,18 @@ static int check_destination(struct dnd_copy *copy)
 	return rc ? rc : reserve(copy, true);
 }
 
+/* Nobody named the region that was to carry the data, and others have taken its memory since it was chosen. */
+static bool lacks_staging(const struct dnd_copy *copy, int rc)
+{
+	return rc == -ENOSPC && copy->staging && !copy->staging->window.data && !copy->options.via;
+}
+
+static bool bounce_helps(const struct dnd_copy *copy, int rc)
+{
+	return dnd_join_bounce_helps(&copy->src.join, rc) || dnd_join_bounce_helps(&copy->dst.join, rc) ||
+	       lacks_staging(copy, rc);
+}
+
 /* If the proof fails, the copy bounces if the caller allows that. */
 static int map_and_prove(struct dnd_copy *copy)
 {
@@ -180,8 +192,7 @@ static int map_and_prove(struct dnd_copy *copy)
 		rc = open_engine(copy);
 	if (!rc)
 		rc = dnd_copy_prove(copy);
-	if ((dnd_join_bounce_helps(&copy->src.join, rc) || dnd_join_bounce_helps(&copy->dst.join, rc)) && !copy->bounced &&
-	    dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
+	if (bounce_helps(copy, rc) && !copy->bounced && dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
 		rc = fall_back(copy);
 	return rc ? rc : reserve(copy, false);
 }

@@ -5,6 +5,8 @@
 
 #include "copy/copy.h"
 
+#define STAGING_TRIES	8
+
 static int plan(struct dnd_copy *copy, uint64_t window_bytes)
 {
 	int rc = dnd_plan_make(&copy->plan, copy->length, copy->align,
@@ -20,31 +22,49 @@ static int plan(struct dnd_copy *copy, uint64_t window_bytes)
 	return 0;
 }
 
-/* Maps staging memory: two spare blocks, then a buffer for each lane, as far as the region has free memory. */
-static int map_staging(struct dnd_copy *copy)
+/* What the copy can use, as far as the region has it free. */
+static uint64_t staging_bytes(const struct dnd_copy *copy, uint64_t spare)
 {
 	uint64_t granule = copy->via.info.granule_bytes;
-	uint64_t spare = dnd_round_up(dnd_spare_bytes(copy->align), granule);
-	uint64_t free_bytes = dnd_round_down(copy->via.info.available_bytes, granule);
 	uint64_t block = dnd_plan_block(copy->options.block_bytes, copy->length, copy->align);
-	uint64_t wanted = block * copy->options.queue_depth;
+	uint64_t wanted = dnd_min(block * copy->options.queue_depth, dnd_round_up(copy->length, block));
+
+	return dnd_min(dnd_round_up(wanted + spare, granule), dnd_round_down(copy->via.info.available_bytes, granule));
+}
+
+/* Others may take the memory, too, since the region was asked how much of it is free. */
+static int own_staging(struct dnd_copy *copy, uint64_t spare, uint64_t *bytes)
+{
 	int rc;
 
-	wanted = dnd_min(wanted, dnd_round_up(copy->length, block));
-	wanted = dnd_round_up(wanted + spare, granule);
-	if (free_bytes < wanted)
-		wanted = free_bytes;
-	if (wanted <= spare)
-		return dnd_fail_member(copy->ctx, DND_E_NO_SPACE, DND_AT("options.via"),
-				       "%s: too little memory is free to carry "
-				       "a copy. Wait for its holders to end, or name another region by "
-				       "options.via.", copy->via.name);
-	rc = dnd_memory_own_any(copy->staging, wanted);
+	for (unsigned int tries = 1;; tries++) {
+		rc = dnd_region_ask_again(copy->ctx, &copy->via);
+		if (rc)
+			return rc;
+		*bytes = staging_bytes(copy, spare);
+		if (*bytes < spare + copy->align)
+			return dnd_fail_member(copy->ctx, DND_E_NO_SPACE, DND_AT("options.via"),
+					       "%s: too little memory is free to carry "
+					       "a copy. Wait for its holders to end, or name another region by "
+					       "options.via.", copy->via.name);
+		rc = dnd_memory_own_any(copy->staging, *bytes);
+		if (rc != -ENOSPC || tries == STAGING_TRIES)
+			return rc;
+	}
+}
+
+/* Maps staging memory: two spare blocks, then a buffer for each lane. */
+static int map_staging(struct dnd_copy *copy)
+{
+	uint64_t spare = dnd_round_up(dnd_spare_bytes(copy->align), copy->via.info.granule_bytes);
+	uint64_t bytes;
+	int rc = own_staging(copy, spare, &bytes);
+
 	if (rc)
 		return rc;
 	copy->spare.place = dnd_memory_place(copy->staging, 0);
 	copy->buffers = copy->staging->window.data + spare;
-	return plan(copy, wanted - spare);
+	return plan(copy, bytes - spare);
 }
 
 /* Owns to the end of the last block if that lies in one granule, which has one owner anyway. */

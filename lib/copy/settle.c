@@ -110,7 +110,8 @@ static void judge_region(struct dnd_copy *copy)
 
 	copy->result->durable = dnd_region_persistent(region);
 	if (!copy->result->durable)
-		snprintf(copy->result->durable_reason, sizeof(copy->result->durable_reason), "%s is volatile", region->name);
+		snprintf(copy->result->durable_reason, sizeof(copy->result->durable_reason), "%s is volatile",
+			 region->name[0] ? region->name : copy->dst.label);
 }
 
 /* The bytes are flushed before the file gets its name, so that no name of an incomplete file survives a power cut. */

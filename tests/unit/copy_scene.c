@@ -32,8 +32,14 @@ static void play_info(int fd, struct p2pmem_info *info)
 	info->state = P2PMEM_STATE_READY;
 }
 
+/* Others take memory of the region while the copy looks at its routes. */
+bool played_taking;
+uint64_t played_left;
+
 static void play_probe(struct p2pmem_probe *probe)
 {
+	if (played_taking)
+		played_available = played_left;
 	probe->route = played_route;
 	probe->flags = played_flags;
 	probe->bridge_bus = 2;
@@ -331,6 +337,7 @@ int copy_setup(void **state)
 	played_region_flags = 0;
 	played_region_bytes = REGION_BYTES;
 	played_available = REGION_BYTES;
+	played_taking = false;
 	played_lost_reads = false;
 	played_lost_turns = 0;
 	played_lost_writes = false;

@@ -26,6 +26,8 @@ struct scene {
 /* Each as copy_setup() leaves it: nothing goes wrong. */
 extern uint32_t played_route, played_flags, played_region_flags;
 extern uint64_t played_region_bytes, played_available;
+extern bool played_taking;
+extern uint64_t played_left;
 /* The next claims find their range taken. */
 extern unsigned int played_busy_claims;
 /* The longest piece of a region that a file owns without a gap; 0: no gaps. */

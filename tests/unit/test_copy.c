@@ -72,6 +72,29 @@ static void staged(void **state)
 	assert_file(scene->out, scene->data, 3 * REGION_BYTES + 77);
 }
 
+/* Two copies that begin at the same moment: the second one does with what the first one has left. */
+static void staged_with_what_is_left(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 3 * REGION_BYTES);
+	played_taking = true;
+	played_left = 16384;
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	assert_true(scene->result.queue_depth * scene->result.block_bytes < played_left);
+	assert_file(scene->out, scene->data, 3 * REGION_BYTES);
+	played_available = REGION_BYTES;
+	played_left = 0;
+	assert_int_equal(copy(scene, scene->in, scene->out), -ENOSPC);
+	played_available = REGION_BYTES;
+	scene->options.flags |= DONARD_COPY_ALLOW_BOUNCE;
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	assert_int_equal(scene->result.route, DONARD_ROUTE_BOUNCED);
+	played_available = REGION_BYTES;
+	scene->options.via = "p2pmem0";
+	assert_int_equal(copy(scene, scene->in, scene->out), -ENOSPC);
+}
+
 /* Into the middle of a longer file: what lies behind stays. */
 static void patches(void **state)
 {
@@ -729,7 +752,7 @@ static void drive_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(there_and_back), CASE(long_blocks_become_commands), CASE(staged), CASE(patches), CASE(bounced), CASE(nothing),
+		CASE(there_and_back), CASE(long_blocks_become_commands), CASE(staged), CASE(staged_with_what_is_left), CASE(patches), CASE(bounced), CASE(nothing),
 		CASE(two_ways_to_bounce),
 		CASE(forced_bounce_without_module), CASE(no_forced_bounce_between_regions), CASE(by_cpu), CASE(two_in_one_region),
 		CASE(refusals), CASE(lost_reads), CASE(some_lost_reads), CASE(lost_writes), CASE(no_dram),
