@@ -12,6 +12,7 @@
 
 #include "bench_copy.h"
 #include "donard/donard.h"
+#include "donard/file.h"
 #include "donard/meter.h"
 #include "errors.h"
 #include "gpu.h"
@@ -600,12 +601,23 @@ static void add_links(const struct bench *bench)
 	json_object_object_add(bench->model, "links", links);
 }
 
-/* With O_EXCL, as mkfs has it: not while it is mounted or part of an array. */
-static int check_drive(struct bench *bench, const char *path, int flags)
+/* What donard_copy() refuses to overwrite, no other method overwrites either. */
+static int check_destination(struct bench *bench)
+{
+	struct donard_file *file;
+	int rc = donard_file_open(bench->cli->ctx, bench->write_to, DONARD_FILE_WRITE, &file);
+
+	if (rc)
+		return cli_fail(bench->cli, rc);
+	donard_file_close(file);
+	return 0;
+}
+
+static int check_drive(struct bench *bench, const char *path)
 {
 	uint64_t bytes = 0;
 	char text[256];
-	int fd = open(path, flags | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd >= 0) {
 		bytes = (uint64_t)lseek(fd, 0, SEEK_END);
@@ -613,10 +625,7 @@ static int check_drive(struct bench *bench, const char *path, int flags)
 	}
 	if (fd >= 0 && bytes >= most_bytes(bench))
 		return 0;
-	if (fd < 0 && errno == EBUSY)
-		snprintf(text, sizeof(text), "%s: it is mounted or part of something, and --write-to "
-			 "overwrites it. Name another drive.", path);
-	else if (fd < 0)
+	if (fd < 0)
 		snprintf(text, sizeof(text), "%s: %s. Name an NVMe drive, as root.", path,
 			 strerror(errno));
 	else
@@ -643,9 +652,11 @@ static int run_bench(struct bench *bench)
 	int rc = bench->of_gpu ? check_gpu(bench) : check_region(bench);
 
 	if (!rc)
-		rc = check_drive(bench, bench->drive, O_RDONLY);
+		rc = check_drive(bench, bench->drive);
 	if (!rc && bench->write_to)
-		rc = check_drive(bench, bench->write_to, O_RDWR | O_EXCL);
+		rc = check_drive(bench, bench->write_to);
+	if (!rc && bench->write_to)
+		rc = check_destination(bench);
 	if (rc)
 		return rc;
 	take_own_name(&bench->drive, bench->drive_node);

@@ -315,6 +315,23 @@ link_names_drive() {
 		[[\"to-region\", \"$LAB_ALPHA\", \"$LAB_ALPHA_BDF\"], [\"from-region\", \"$LAB_BETA\", \"$LAB_BETA_BDF\"]]"
 }
 
+# first_mib DRIVE - what lies there, and in no page cache
+first_mib() {
+	dd "if=$1" iflag=direct bs=1M count=1 status=none | cksum
+}
+
+others_drive_is_left() {
+	local loop
+	modprobe -q loop || true
+	loop=$(losetup --find --show "$LAB_BETA")
+	at_end "losetup --detach $loop"
+	first_mib "$LAB_BETA" >"$WORK/before"
+	exits 1 "$LAB_BETA: the loop device ${loop#/dev/} lies on it" donard-cli bench copy "$LAB_ALPHA" p2pmem0 --write-to "$LAB_BETA" \
+		--size 1M --block-sizes 64K --rounds 1 --methods memcpy
+	first_mib "$LAB_BETA" >"$WORK/after"
+	same_bytes "the drive" "$WORK/before" "$WORK/after" "$(stat -c %s "$WORK/before")"
+}
+
 bad_gpu() {
 	exits 1 'no region of a GPU.*region add --kind gpu-nvidia' donard-cli bench queue "$LAB_ALPHA" gpu:0
 	with_gpu_region
@@ -601,6 +618,7 @@ else
 	t "copy, links" links_of_copy
 	t "copy, a link names the region" link_names_region
 	t "copy, a link names the drive" link_names_drive
+	t "copy, a drive that others use" others_drive_is_left
 	t "copy and queue, persistent memory" persistent_bytes_are_asked_for
 	t "queue, fio has one place in persistent memory" fio_has_one_place
 	t "queue, threads side by side" threads_side_by_side
