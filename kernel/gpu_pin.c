@@ -154,7 +154,7 @@ static int ask(struct p2pmem_pin *pin)
 	do {
 		ret = ask_once(pin);
 	} while (ret == -ENOMEM && room_came_back(pin->region, asked));
-	return ret;
+	return ret == -ENOMEM ? p2pmem_settled(pin->region, ret) : ret;
 }
 
 static int ask_revocable(struct p2pmem_pin *pin, char *reason)
@@ -308,6 +308,8 @@ static int own(struct p2pmem_file *f, struct p2pmem_pin *pin, struct p2pmem_pin_
 		ret = READ_ONCE(pin->revoked) ? -ESTALE :
 		      p2pmem_file_own(f, pin);
 	} while (ret == -EBUSY && p2pmem_settle(f->region, asked));
+	if (ret == -EBUSY)
+		ret = p2pmem_settled(f->region, ret);
 	explain_own(f, req, ret);
 	if (ret == -ETXTBSY)
 		return -EBUSY;

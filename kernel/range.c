@@ -27,7 +27,7 @@ int p2pmem_file_back_settled(struct p2pmem_file *f, u64 first, u64 count)
 		/* Tries again, too, if memory came back during the call that was refused. */
 	} while (p2pmem_settle(r, asked) ||
 		 (ret == -ENOSPC && READ_ONCE(r->gives) != gives && time_before(jiffies, asked + HZ)));
-	return ret;
+	return p2pmem_settled(r, ret);
 }
 
 /* Does the same, and zeroes what the file's user must not see. */

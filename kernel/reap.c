@@ -273,3 +273,12 @@ bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked)
 	schedule_timeout_interruptible(SETTLE_INTERVAL);
 	return !signal_pending(current);
 }
+
+/*
+ * For a caller that gave up after p2pmem_settle(), with what it was refused with.  If a signal
+ * ended the wait, nobody knows yet whether the memory comes back.
+ */
+int p2pmem_settled(struct p2pmem_region *r, int refusal)
+{
+	return signal_pending(current) && p2pmem_settling(r) ? -EINTR : refusal;
+}

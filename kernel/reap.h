@@ -14,5 +14,6 @@ void p2pmem_reap_soon(struct p2pmem_region *r);
 void p2pmem_reap_fn(struct work_struct *work);
 bool p2pmem_settling(struct p2pmem_region *r);
 bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked);
+int p2pmem_settled(struct p2pmem_region *r, int refusal);
 
 #endif

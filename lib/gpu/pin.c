@@ -11,6 +11,8 @@
 #include "gpu/pin.h"
 #include "gpu/range.h"
 
+#define PIN_WAIT_SECONDS	5	/* of calls that signals end */
+
 static enum dnd_error error_of(int error_number)
 {
 	switch (error_number) {
@@ -22,6 +24,7 @@ static enum dnd_error error_of(int error_number)
 		return DND_E_NO_SPACE;
 	case EBUSY:
 	case EEXIST:
+	case EINTR:
 		return DND_E_BUSY;
 	case ENOMEM:
 		return DND_E_NO_MEMORY;
@@ -58,13 +61,15 @@ static int pin_failed(struct donard_memory *memory, const struct dnd_gpu_range *
 			(int)sizeof(pin->reason) - 1, pin->reason, more_of(pin));
 }
 
+/* A signal ends the module's wait for room, and each call begins another one. */
 static int ask_for_pin(int fd, struct p2pmem_pin_gpu *pin)
 {
+	double until = dnd_now_seconds() + PIN_WAIT_SECONDS;
 	int rc;
 
 	do
 		rc = ioctl(fd, P2PMEM_IOC_PIN_GPU, pin);
-	while (rc && errno == EINTR);
+	while (rc && errno == EINTR && dnd_now_seconds() < until);
 	return rc;
 }
 

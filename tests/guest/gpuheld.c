@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 
 #include "modules/importer/importer.h"
 
@@ -213,17 +214,20 @@ static bool sleeps(void)
 	return state && state[2] == 'S';
 }
 
-/* When the next pin waits for room. */
+static unsigned int later_us;
+
+/* When the next pin waits for room, and has waited for so long. */
 static void *lets_go_on(void *arg)
 {
 	for (int tries = 0; tries < 500 && !sleeps(); tries++)
 		usleep(1000);
+	usleep(later_us);
 	let_go_on(arg);
 	return NULL;
 }
 
-/* BAR1 has room for one of the two.  The first ends while the second is asked for, and only its own process can put it. */
-static void room_comes_back_meanwhile(void)
+/* BAR1 has room for one of the two.  The first ends while the second is asked for, by @pins, and only its own process can put it. */
+static void room_comes_back(void (*pins)(int fd, uint64_t va))
 {
 	struct pinned p = pinned_anew(BYTES);
 	uint64_t second = gpu_alloc(p.gpu, BYTES);
@@ -234,9 +238,46 @@ static void room_comes_back_meanwhile(void)
 	close(p.fd);
 	p.fd = open_region(region_path);
 	EQUAL(0, pthread_create(&helper, NULL, lets_go_on, &q));
-	PINS(pin(p.fd, second, BYTES, 0));
+	pins(p.fd, second);
 	pthread_join(helper, NULL);
 	pthread_join(reader, NULL);
+}
+
+static void pins_once(int fd, uint64_t va)
+{
+	PINS(pin(fd, va, BYTES, 0));
+}
+
+static void room_comes_back_meanwhile(void)
+{
+	room_comes_back(pins_once);
+}
+
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+/* A wait that a signal ends says so, and not that there is no room. */
+static void pins_under_signals(int fd, uint64_t va)
+{
+	static const struct itimerval often = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct sigaction action = { .sa_handler = on_alarm };
+	int rc, signals = 0;
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while ((rc = pin(fd, va, BYTES, 0)) && errno == EINTR)
+		signals++;
+	PINS(rc);
+	setitimer(ITIMER_REAL, &never, NULL);
+	CHECK(signals > 0);
+}
+
+static void room_comes_back_under_signals(void)
+{
+	later_us = 100000;
+	room_comes_back(pins_under_signals);
 }
 
 /* --- the same, while others export all the time, which keeps the list of dma-bufs from whoever looks at it --- */
@@ -554,6 +595,7 @@ static const struct named_test tests[] = {
 	{ "dmabuf-shows-nothing-else", dmabuf_shows_nothing_else },
 	{ "held-by-a-request", held_by_a_request },
 	{ "room-comes-back-meanwhile", room_comes_back_meanwhile },
+	{ "room-comes-back-under-signals", room_comes_back_under_signals },
 	{ "held-beside-exports", held_beside_exports },
 	{ "importers-let-go", importers_let_go },
 	{ "importers-that-stay", importers_that_stay },

@@ -135,6 +135,7 @@ room_comes_back() {
 room_comes_back_meanwhile() {
 	with_lever bar1_mib 40
 	held room-comes-back-meanwhile "$LAB_BETA"
+	held room-comes-back-under-signals "$LAB_BETA"
 }
 
 # A driver that had no memory for the call is asked again, since nobody else will.
