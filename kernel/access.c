@@ -211,13 +211,17 @@ static ssize_t move(struct kiocb *iocb, struct iov_iter *iter,
 		return 0;
 	ret = count_resets(f->region, &resets) ?: own(f, start, iov_iter_count(iter));
 	if (ret)
-		return ret;
+		return ret == -EINTR ? -ERESTARTSYS : ret;	/* nothing was moved */
 	page = (void *)__get_free_page(GFP_KERNEL_ACCOUNT);
 	if (!page)
 		return -ENOMEM;
 	while (!ret && iov_iter_count(iter)) {
 		ret = move_page(f, iocb, page, iter);
-		if (signal_pending(current))
+		/*
+		 * As of a memfd or a disk: neither a signal that the program handles nor work of
+		 * its rings cuts a call short.  A suspend waits for nobody.
+		 */
+		if (fatal_signal_pending(current) || freezing(current))
 			ret = ret ?: -EINTR;
 		cond_resched();
 	}
