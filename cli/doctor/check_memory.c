@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "checks.h"
 #include "output.h"
+#include "route.h"
 
 #define LARGE_BYTES	(256ULL << 20)
 #define BELOW		(4ULL << 30)
@@ -93,17 +95,54 @@ static bool check_candidate(struct examination *x, const struct donard_candidate
 	return false;
 }
 
+static bool could_have_p2pdma(enum donard_region_kind kind)
+{
+	return kind == DONARD_KIND_PCI_BAR || kind == DONARD_KIND_GPU_NVIDIA;
+}
+
+/* Below one switch a device whose requests an IOMMU translates has no route to pages of type p2pdma, nor does the kernel refuse it. */
+static bool iommu_is_in_the_way(const struct examination *x, const struct donard_region_info *region, const char *client)
+{
+	const struct pci_function *memory = pci_find(&x->pci, region->bdf), *function = pci_find(&x->pci, client);
+	struct tree_route tree;
+
+	if (!memory || !function)
+		return false;
+	route_predict(&x->kernel, memory, function, DONARD_PAGES_P2PDMA, KERNEL_UNLISTED, &tree);
+	return tree.route.route == DONARD_ROUTE_NONE && !tree.route.unlisted_bridge;
+}
+
+/* The module's rules: few regions can have pages of type p2pdma (kernel/page_type.c). */
+static void remedy_unrouted(const struct examination *x, struct finding *finding, const struct donard_region_info *region,
+			    const char *client)
+{
+	if (region->page_type == DONARD_PAGES_P2PDMA || iommu_is_in_the_way(x, region, client))
+		find_remedy(finding, "Boot with iommu=pt: both are below one switch, and an IOMMU translates what the device sends. Or "
+			    "keep that device's users out of the region's group.");
+	else if (!x->kernel.p2pdma)
+		find_remedy(finding, "Move one of the two below the other's switch, or do not use them together: this kernel has no "
+			    "pages of type p2pdma, with which it would refuse.");
+	else if (!could_have_p2pdma(region->kind))
+		find_remedy(finding, "Move one of the two below the other's switch, or keep that device's users out of the region's "
+			    "group: a region of kind %s cannot have pages of type p2pdma, with which the kernel would refuse.",
+			    donard_region_kind_text(region->kind));
+	else if (region->folio_bytes > (uint64_t)sysconf(_SC_PAGESIZE))
+		find_remedy(finding, "Remove the region, and add it again with page type p2pdma and without large folios, which that "
+			    "type cannot have. Or keep that device's users out of the region's group.");
+	else
+		find_remedy(finding, "Use page type p2pdma for the region (donard-cli region set %s --page-type p2pdma), or keep that "
+			    "device's users out of the region's group.", region->name);
+}
+
 /* A region may have several of these: each is an object. */
-static void unrouted(struct examination *x, const char *region, const char *client, bool several)
+static void unrouted(struct examination *x, const struct donard_region_info *region, const char *client, bool several)
 {
 	char object[80];
 	struct finding *finding;
 
-	snprintf(object, sizeof(object), "%s, %s", region, client);
-	finding = find(x, CODE_UNROUTED_CLIENT, object, "%s %s no route to %s", client, several ? "have" : "has", region);
-	if (!x->kernel.p2pdma)
-		find_remedy(finding, "Move one of the two below the other's switch, or do not use them together: this kernel has no "
-			    "pages of type p2pdma, with which it would refuse.");
+	snprintf(object, sizeof(object), "%s, %s", region->name, client);
+	finding = find(x, CODE_UNROUTED_CLIENT, object, "%s %s no route to %s", client, several ? "have" : "has", region->name);
+	remedy_unrouted(x, finding, region, client);
 }
 
 static void check_unrouted(struct examination *x, const struct donard_region_info *region)
@@ -114,11 +153,11 @@ static void check_unrouted(struct examination *x, const struct donard_region_inf
 
 	for (line = lines ? strtok_r(lines, "\n", &next) : NULL; line; line = strtok_r(NULL, "\n", &next))
 		if (!strchr(line, ' '))
-			unrouted(x, region->name, line, false);
+			unrouted(x, region, line, false);
 	free(lines);
 	snprintf(others, sizeof(others), "%lu more functions", more);
 	if (more)
-		unrouted(x, region->name, others, true);
+		unrouted(x, region, others, true);
 }
 
 static void check_region(struct examination *x, const struct donard_region_info *region)

@@ -226,9 +226,11 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"It is left out of the routes: its memory can be a region only while no driver uses the device.",
 		"Only if the machine can do without that device: unbind its driver. 'donard-cli region candidates' has the command." },
 	[CODE_UNROUTED_CLIENT] = { "unrouted-client", WARNING,
-		"a device has no route to a region of generic pages, and the kernel would not stop it",
+		"a device has no route to a region, and the kernel would not stop it from using the region's pages",
 		"donard refuses the pair. Other programs (fio, dd, perftest) would lose data without an error.",
-		"Use page type p2pdma for the region (region set --page-type), or keep that device's users out of the group p2pmem." },
+		"Where both are below one switch, and an IOMMU translates: boot with iommu=pt. A region of kind pci-bar or gpu-nvidia "
+		"without large folios: use page type p2pdma (region set --page-type). Any other: move one of the two below the other's "
+		"switch, or keep that device's users out of the region's group." },
 	[CODE_NO_CLIENT] = { "no-client", FAULT,
 		"there is no NVMe drive and no RDMA NIC",
 		"No device here can be told to move data.",
