@@ -52,6 +52,19 @@ static const char *why_no_p2pdma(const struct examination *x)
 	return "does not name pci_p2pdma_distance_many in /proc/kallsyms, so it has no CONFIG_PCI_P2PDMA";
 }
 
+/* Before 7.3 the check lets generic pages pass. */
+static void check_dma_debug(struct examination *x)
+{
+	const struct kernel *kernel = &x->kernel;
+	struct finding *finding;
+
+	if (!kernel_since(kernel, 7, 3) || kernel_option(kernel, "DMA_API_DEBUG") != 1)
+		return;
+	finding = find(x, CODE_DMA_API_DEBUG, "", "kernel %s has CONFIG_DMA_API_DEBUG", kernel->release);
+	if (!kernel->p2pdma)
+		find_remedy(finding, "Use a kernel without that option.");
+}
+
 static void check_options(struct examination *x)
 {
 	const struct kernel *kernel = &x->kernel;
@@ -62,8 +75,7 @@ static void check_options(struct examination *x)
 		find(x, CODE_NO_ZONE_DEVICE, "", "kernel %s has no CONFIG_ZONE_DEVICE", kernel->release);
 	if (!kernel->p2pdma)
 		find(x, CODE_NO_P2PDMA, "", "kernel %s %s", kernel->release, why_no_p2pdma(x));
-	if (kernel_option(kernel, "DMA_API_DEBUG") == 1)
-		find(x, CODE_DMA_API_DEBUG, "", "kernel %s has CONFIG_DMA_API_DEBUG", kernel->release);
+	check_dma_debug(x);
 }
 
 void check_kernel(struct examination *x)

@@ -37,10 +37,11 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"forwarding.",
 		"Nothing has to be done below one switch. Else use a kernel of 7.x with CONFIG_PCI_P2PDMA=y." },
 	[CODE_DMA_API_DEBUG] = { "dma-api-debug", WARNING,
-		"the kernel was built with CONFIG_DMA_API_DEBUG",
-		"From Linux 7.3 on its check refuses generic pages: direct I/O to them fails with a warning in the kernel's log. "
-		"dma_debug=off does not help.",
-		"Use page type p2pdma (region add --page-type p2pdma), or a kernel without that option." },
+		"the kernel is Linux 7.3 or later, and was built with CONFIG_DMA_API_DEBUG",
+		"Its check refuses generic pages: direct I/O to them fails with a warning in the kernel's log. dma_debug=off does not "
+		"help.",
+		"Use a kernel without that option. Or, for regions of kind pci-bar or gpu-nvidia, page type p2pdma (region add "
+		"--page-type p2pdma)." },
 	[CODE_NO_IO_URING] = { "no-io-uring", WARNING,
 		"io_uring is refused, by a sysctl, a seccomp filter or the kernel's options",
 		"Copies, queues and what is built on these go by Linux AIO: slower, as it has no registered memory, and without "
