@@ -2,7 +2,7 @@
 /*
  * The path that requests between two PCI functions take, and whether a switch or a host
  * bridge is known to forward them.  These are the rules of drivers/pci/p2pdma.c, which the
- * kernel applies neither to GENERIC pages nor where it lacks P2PDMA.
+ * kernel does not apply to GENERIC pages, nor to any if it was built without P2PDMA.
  *
  * Pure logic, as alloc.h: the unit tests run the very same file over generated
  * trees.

@@ -166,7 +166,8 @@ struct p2pmem_info {
  * struct p2pmem_status - what has become of the region (P2PMEM_IOC_STATUS, out)
  * @size: in: sizeof(struct p2pmem_status)
  * @state: enum p2pmem_state
- * @resets: as in struct p2pmem_info, but the call does not look at the device
+ * @resets: as in struct p2pmem_info.  The call does not ask the device, so it leaves out a reset
+ *	of a drive or GPU that p2pmem has not noticed yet
  *
  * The call never waits, and works as long as the file is open.  poll() says when to
  * make it:
@@ -207,9 +208,10 @@ struct p2pmem_status {
  *
  * In a region of large folios (folio_bytes) the claim takes whole folios, and
  * file_offset must equal region_offset modulo folio_bytes.
- * Errors: EBUSY, ENXIO, EINVAL, ENODEV; EEXIST if file_offset is in use; EOPNOTSUPP in
- * a region whose only memory is what files pin (gpu-nvidia); EIO or EINTR if the range is
- * claimed, but its device is not ready again after a reset.
+ * Errors: EBUSY, ENXIO, EINVAL, ENODEV, ENOMEM; EEXIST if file_offset is in use; EOPNOTSUPP in
+ * a region whose only memory is what files pin (gpu-nvidia), and for a pmem device; EIO if the
+ * range is claimed, but its device is not ready again after a reset; EINTR after a fatal signal,
+ * whether the range is claimed by then or not.
  */
 struct p2pmem_claim {
 	__u32 size;
@@ -358,10 +360,12 @@ struct p2pmem_export_dmabuf {
  * holds the bytes in between.  Ranges of one file may overlap.  When the call
  * returns, the bytes are at the device, where other devices see them.  After a
  * failure any part may have been copied; EIO means that one of the devices was reset
- * or is away, and that the copied bytes mean nothing.  Only a fatal signal ends
- * the call early: copy some MiB at a time.
+ * or is away, and that the copied bytes mean nothing.  Once bytes move, only a fatal
+ * signal ends the call: copy some MiB at a time.
  * Errors: EBADF; EINVAL if @from_fd is not a region's; EACCES unless that file is
- * open for reading and this one for writing; ENOSPC, EBUSY, ENXIO, ENODEV, EIO.
+ * open for reading and this one for writing; EOPNOTSUPP if this file is a pmem device's;
+ * EINTR after a fatal signal, or after any while the call waits for memory that is on its way
+ * back, when nothing was copied; ENOSPC, EBUSY, ENXIO, ENODEV, EIO, ENOMEM.
  */
 struct p2pmem_copy {
 	__u32 size;
@@ -437,7 +441,8 @@ struct p2pmem_locate_dmabuf {
  * place.  With any other driver (of a partitioned or virtual GPU, or before 535) the call that frees it waits
  * for the transfers under way; then the file has nothing at @offset (ENXIO, SIGBUS).
  * Errors: EINVAL (alignment; the driver knows no such memory), ENXIO (another GPU's),
- * EEXIST (@offset is in use, or was exported as a dma-buf), EBUSY (pinned already), ENOSPC (BAR1 is too small),
+ * EEXIST (the file has memory there, or the driver took back memory there, or on both sides of it, that had been
+ * exported as a dma-buf), EBUSY (pinned already), ENOSPC (BAR1 is too small),
  * EOPNOTSUPP (no driver, or one that cannot; a region of another kind), EIO, ENODEV,
  * ENOMEM, EINTR.
  */
@@ -514,8 +519,8 @@ struct p2pmem_uring_buffer {
  *	memory that struct pages take, and have one owner each (docs/uapi.md)
  *
  * The default page type is generic if each NVMe controller and RDMA function of
- * the machine has a route to the region; else p2pdma, if kernel and provider
- * support it; else the call fails with EHOSTUNREACH.  The kernel maps generic
+ * the machine has a route to the region; else p2pdma, if the kernel has it, the kind is
+ * pci-bar or gpu-nvidia, and the kernel then stops each one without a route; else the call fails with EHOSTUNREACH.  The kernel maps generic
  * pages for any device without a look at the route.  Memory that its own driver
  * has published is p2pdma.  Page type pmem makes persistent memory a pmem
  * device (docs/uapi.md).
