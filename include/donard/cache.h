@@ -197,7 +197,7 @@ struct donard_cache_latency {
  * @records, @records_most: how many records the log has, and how many it has room for
  * @window_bytes, @window_bytes_most: how many bytes of clients' data the log has, and how many
  *	it has room for
- * @fill_percent: how full the records or the fullest client's window are, whichever is more
+ * @fill_percent: the higher of two fill levels: that of the records, and that of the fullest client's window
  * @oldest_ms: how long the oldest record has been in the log, counted from the server's start for a recovered record,
  *	because records hold no time; 0 if the log is empty
  * @writes, @reads, @trims, @flushes: requests that were answered

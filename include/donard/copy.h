@@ -205,10 +205,11 @@ struct donard_leg {
  * @size: in: sizeof(struct donard_copy_result)
  * @bytes: how many bytes were copied, from the start of the range and without a gap; after a failure see @overwritten_bytes, too.
  *	0 if the copy finds that the device of one of its regions was reset during the copy
- * @bounced_bytes: how many of those went through DRAM.  The last bytes, fewer than a block, may count although
- *	the route is direct.  They go through DRAM to a file, because another program may write next to them; to
- *	persistent memory, because a power cut could lose what follows them; and to a drive, if the region has no
- *	spare block in which to merge them with the drive's block, or the memory came as a dma-buf
+ * @bounced_bytes: how many of those went through DRAM.  If the copy ends within a block, the bytes of that
+ *	last block may count although the route is direct.  They go through DRAM to a file, because another program
+ *	may write next to them; to persistent memory, because a power cut could lose what follows them; and to a
+ *	drive, if the region has no spare block in which to merge them with the drive's block, or the memory came
+ *	as a dma-buf
  * @bounced_evidence: how that is known
  * @kept_bytes: how many bytes of the destination file lie after the copy, unchanged.  It is 0 if
  *	length_bytes and dst_offset_bytes were 0, without KEEP_REST: the file then ends where the copy ends, unless it is the
@@ -226,8 +227,9 @@ struct donard_leg {
  *	fewer are in flight.  Behind the end of a file that grows there is one at a time
  * @verified: every byte was read again and compared equal
  * @fixed_buffers: the memory was registered with io_uring
- * @durable: the data survives a power cut: it was flushed, nothing on its way was told to drop flushes, the
- *	file has a name, and the devices below the destination stayed the same, as far as this user may see them
+ * @durable: the data survives a power cut: it was flushed, no file system or device on its way is set to skip
+ *	flushes, the file has a name, and the devices below the destination stayed the same, as far as this user may
+ *	see them
  * @durable_reason: why the data is not durable, or ""
  * @passthrough: drives were read and written with NVMe commands that donard built
  * @via: the region in which the data was staged, or ""

@@ -352,8 +352,8 @@ const char *donard_region_state_text(enum donard_region_state state);
  * @granule_bytes, @bus_address: 0 if the caller did not ask for DONARD_REGION_NODE, or if the
  *	region's device node could not be opened
  * @unknown: why the last two are 0, or ""
- * @unrouted: a line for each NVMe or RDMA function that the kernel lets use the region's pages although it has no
- *	route to them: its BDF; the last line may be "and N more".  NULL if the caller is
+ * @unrouted: one BDF a line: the NVMe and RDMA functions that have no route to the region, but that the kernel does
+ *	not keep from using its pages; the last line may be "and N more".  NULL if the caller is
  *	neither root nor in the region's group, or did not ask for DONARD_REGION_UNROUTED
  * @offset_bytes: where the region begins within its BAR
  * @folio_bytes: the unit of ownership: 4096, or more if the region was added with large folios

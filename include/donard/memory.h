@@ -422,7 +422,9 @@ int donard_memory_sync(struct donard_memory *memory, unsigned int flags);
  * @fd: set to the dma-buf's descriptor, which the caller owns and which has FD_CLOEXEC
  *
  * Returns 0; -EINVAL, -ENXIO; -EOPNOTSUPP for DRAM, and for a memory that came as a
- * dma-buf (pass that dma-buf on instead); -EMFILE, -ENFILE, -ENODEV.
+ * dma-buf (pass that dma-buf on instead); -EACCES for O_RDWR of a memory whose descriptor is open
+ * only for reading; -EIO while the device is away, and when it does not come back after a reset;
+ * -EMFILE, -ENFILE, -ENODEV, -ENOMEM.
  */
 int donard_memory_export(struct donard_memory *memory, uint64_t offset_bytes,
 			 uint64_t length_bytes, int flags, int *fd);

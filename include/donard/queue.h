@@ -16,10 +16,10 @@
  * route, and moves a block to prove it, as donard_copy() does: that call waits while a few
  * blocks move.  The first write that reaches another drive of an LVM or md device does the
  * same.  A write is proved with its own first block, which goes to the drive ahead of the rest.
- * If the bytes of that block are all alike, or are on the drive already, it would prove nothing:
- * then random bytes take its place on the drive for a moment.  A refusal leaves the file as it
- * was, with two exceptions: past the end of a file the block may stay, and if the old block
- * cannot be put back, the text says so.  If a route could only be predicted, the queue tries
+ * If all bytes of that block are equal, or the drive has them already, writing it would prove
+ * nothing: the queue then writes random bytes in its place for a moment.  A refusal leaves the
+ * file as it was, with two exceptions: past the end of a file the block may stay, and if the old
+ * block cannot be put back, the text says so.  If a route could only be predicted, the queue tries
  * again after a second to prove it, in a call that waits as the first did.  A queue remembers
  * the last 256 pairs of a file and a memory.
  *

@@ -217,7 +217,7 @@ typedef void (*donard_rdma_event_fn)(void *user, const struct donard_rdma_event 
  *   - while the CPU's access to a region waits for the end of a reset of its device (docs/lifetime.md), that is, while a
  *     server zeroes memory or its program reads or writes it.
  *
- * Nonzero ends the call that waits.  It must not use the client.
+ * If the function returns nonzero, the call that waits ends.  The function must not use the client.
  */
 typedef int (*donard_stop_fn)(void *user);
 
@@ -358,8 +358,8 @@ struct donard_rdma_serve_options {
  * or the address's device is being bound or reset, or the memory's device is reset; -EACCES, -EPERM for an RDMA device or a port
  * that this user may not use; -EINVAL, -E2BIG for wrong options; -EROFS when clients would write memory that may not be written;
  * others as donard_rdma_register() returns them; -EOPNOTSUPP for volatile memory that the CPU does not reach and that more than
- * one client could write, since nothing could zero it between them; even with options.clients 1, after a client that connected
- * and did not take the offer, because it could have written.
+ * one client could write, since nothing could zero it between them.  This can happen with options.clients 1, too: a client that
+ * connects and does not take the offer is not counted, but could have written.
  */
 int donard_rdma_serve(struct donard_memory *memory, const struct donard_rdma_serve_options *options);
 

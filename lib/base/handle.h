@@ -45,8 +45,8 @@ enum dnd_handle_kind {
 };
 
 /*
- * What a public function does first with each handle that it takes, before it looks into it.  NULL and objects that
- * the library did not make pass.  Where something is wrong,
+ * What a public function does first with each handle that it takes, before it looks into it.  NULL, and a pointer to
+ * an object that the library did not make, are accepted.  Where something is wrong,
  *
  *	DND_USES	the function returns -EBADF, and the handle's context has the text
  *	DND_DEMANDS	the program is aborted with the text: the function cannot return a failure

@@ -142,7 +142,7 @@ struct dnd_cache_server {
 	struct dnd_destage destage;
 	struct dnd_tally tally;
 	uint32_t request_bytes_max;
-	uint32_t active_reads;			/* reads that may use records, which therefore must stay */
+	uint32_t active_reads;			/* reads that may still use records; while there are any, no record is retired */
 	unsigned int reads_turn;		/* window of the client whose read begins next */
 	unsigned int group_turn;		/* window of the client whose requests are taken first */
 	uint64_t written_ns;			/* when the last write or trim came */

@@ -20,8 +20,8 @@
  *                                       <-     SEND: done
  *                                       <-     SEND: withdrawn, at any time
  *
- * One done with the same id answers each write, read, trim, flush and bye.  A client has
- * at most @depth of them, and one ping, without an answer; the server has at most one
+ * One done with the same id answers each write, read, trim, flush and bye.  At any time at
+ * most @depth of a client's requests, and one ping, are unanswered; the server has at most one
  * released without a got.  So neither side ever sends a message for which the other has
  * no receive buffer; soft iWARP would end the connection.
  *
