@@ -44,8 +44,8 @@ def _dram_finding(found: Sequence[Point]) -> str:
 
 
 def _of_first_run(found: Sequence[Point]) -> tuple[list[Point], str]:
-    """Bars are of one run; its name, where there are others."""
-    first = min(point.file for point in found)
+    """Bars and lines are of one run; its name, where there are others."""
+    first = min((point.file for point in found), default="")
     mine = [point for point in found if point.file == first]
     return mine, f"; {first}" if len(mine) < len(found) else ""
 
@@ -94,12 +94,12 @@ def _block_panels(found: Sequence[Point], key: str, y_title: str) -> list[Panel]
 
 
 def _by_block(results: Results, key: str, y_title: str, finding: Callable[[Sequence[Point]], str]) -> Figure | None:
-    found = _swept(results)
+    found, run_name = _of_first_run(_swept(results))
     panels = _block_panels(found, key, y_title)
     if not panels:
         return None
     return lines_figure(Heading(finding(found), "NVMe drive and device memory, peer to peer; Linux "
-                                f"{found[0].kernel}, depth 16, one thread",
+                                f"{found[0].kernel}, depth 16, one thread{run_name}",
                                 _mark(runs(results, "copy-sweep"))), panels)
 
 

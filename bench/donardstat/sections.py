@@ -2,7 +2,8 @@
 """The page's sections, each as lines of Markdown."""
 from collections.abc import Callable, Iterable, Sequence
 
-from . import goal, links, rdma, setup, stats
+from . import apart, goal, links, rdma, setup, stats
+from .apart import Words, named, run_of
 from .rdma import Figure
 from .results import (MAIN_METHODS, MIB, Point, Run, copies, counted, directions, dram_overhead, dram_payload, faults,
                       groups, in_direction, is_emulated, main_case, method_order, of_method, order, points, runs,
@@ -54,16 +55,9 @@ OTHER_SHAPES = ("blocks of 1 MiB with one thread in `copy-counts-*.json`, by whi
                 "`bench/donard-stat table` prints what there is.")
 
 
-def _name(point: Point, said: Iterable[str] = ()) -> str:
+def _name(point: Point, more: Words) -> str:
     """The method, and what tells it from the same one of another line."""
-    more = ", ".join(said)
-    return method_name(point.method) + (f" ({more})" if more else "")
-
-
-def _if_several(key: str, there: Iterable[Point], words: str = "{}") -> Callable[[Point], list[str]]:
-    """Says that key of a point, where these have several values of it."""
-    several = len({getattr(point, key) for point in there}) > 1
-    return lambda point: [words.format(getattr(point, key))] if several else []
+    return named(method_name(point.method), more(point))
 
 
 def _of_its_run(rates: Sequence[Point], point: Point) -> Sequence[Point]:
@@ -71,7 +65,7 @@ def _of_its_run(rates: Sequence[Point], point: Point) -> Sequence[Point]:
     return [rated for rated in rates if rated.file == point.file] or rates
 
 
-def _method_line(point: Point, said: list[str], all_rates: Sequence[Point], emulated: bool) -> list[str]:
+def _method_line(point: Point, more: Words, all_rates: Sequence[Point], emulated: bool) -> list[str]:
     """Rates as ratios to the fastest; of real machines in MB/s, too. An emulator's seconds mean nothing; how they
     compare does."""
     rates = _of_its_run(all_rates, point)
@@ -80,7 +74,7 @@ def _method_line(point: Point, said: list[str], all_rates: Sequence[Point], emul
     rate, cpu = (mine.bytes_per_second, mine.cpu_seconds_per_gib) if mine else (None, None)
     if emulated:
         cpu = stats.over(cpu, donard.cpu_seconds_per_gib if donard else None)
-    return [_name(point, said),
+    return [_name(point, more),
             *map(share, (point.dma_payload, point.cpu_payload, point.overhead, point.dram)),
             grouped(point.instructions_per_mib), grouped(point.faults_per_gib), ratio(cpu),
             *([] if emulated else [grouped(stats.times(rate, 1e-6))]), ratio(stats.over(rate, fastest)), point.verified]
@@ -92,9 +86,9 @@ def _methods_in(direction: str, all_points: Sequence[Point], rates: Sequence[Poi
              *([] if emulated else ["MB/s"]), "rate / fastest", "verified"]
     chosen = sorted(in_direction(all_points, direction), key=lambda point: method_order(point.method))
     rated = in_direction(rates, direction)
-    depth, file = _if_several("queue_depth", all_points, "depth {}"), _if_several("file", all_points)
+    more = apart.words(all_points, ())
     return [f"### {direction_name(direction).capitalize()}", "",
-            *table(1, heads, [_method_line(point, depth(point) + file(point), rated, emulated) for point in chosen]), ""]
+            *table(1, heads, [_method_line(point, more, rated, emulated) for point in chosen]), ""]
 
 
 def _scrambled(timed: Iterable[Sample]) -> list[str]:
@@ -131,8 +125,8 @@ def _case(item: Sample) -> tuple:
     return item["kernel"], item["region"], item["page_type"], item["direction"]
 
 
-def _case_line(point: Point, file: list[str]) -> list[str]:
-    return [point.kernel, point.region, plain(point.page_type), direction_name(point.direction), _name(point, file),
+def _case_line(point: Point, more: Words) -> list[str]:
+    return [point.kernel, point.region, plain(point.page_type), direction_name(point.direction), _name(point, more),
             str(point.queue_depth), share(point.dma_payload), share(point.cpu_payload), share(point.overhead),
             grouped(point.instructions_per_mib), point.verified]
 
@@ -142,44 +136,44 @@ def kernels(results: Results) -> list[str]:
               if sample["method"].startswith("donard")]
     if not chosen:
         return absent("copy-counts-*.json", "bench/run copy")
-    by_case = [there for group in groups(chosen, _case) if (there := points(usual_shape(group)))]
-    if not by_case:
+    found = [point for group in groups(chosen, _case) for point in points(usual_shape(group))]
+    if not found:
         return [f"No {OTHER_SHAPES}"]
-    named: list[tuple[Point, list[str]]] = []
-    for case in by_case:
-        file = _if_several("file", case)
-        named += [(point, file(point)) for point in case]
-    named.sort(key=lambda one: order([version_order(one[0].kernel), one[0].region, one[0].page_type, one[0].is_from_region,
-                                      method_order(one[0].method)]))
+    found.sort(key=lambda point: order([version_order(point.kernel), point.region, point.page_type, point.is_from_region,
+                                        method_order(point.method)]))
+    more = apart.words(found, ("kernel", "region", "page_type", "queue_depth"))
     heads = ["kernel", "region", "pages", "direction", "method", "depth", "DMA payload", "CPU payload", "overhead",
              "instructions / MiB", "verified"]
-    return ["Blocks of 1 MiB, one thread.", "", *table(5, heads, [_case_line(point, file) for point, file in named])]
+    return ["Blocks of 1 MiB, one thread.", "", *table(5, heads, [_case_line(point, more) for point in found])]
 
 
-# ---- cost against block size, depth and threads, from one sweep ----
+# ---- cost against block size, depth and threads ----
 
-def _block_line(group: Sequence[Point]) -> list[str]:
+SHAPE = ("block_bytes", "queue_depth", "threads")
+
+
+def _block_line(group: Sequence[Point], more: Words) -> list[str]:
     mine, fio = of_method(group, "donard"), of_method(group, "fio")
     costs = [point.instructions_per_mib if point else None for point in (mine, fio)]
-    return [direction_name(group[0].direction), size(group[0].block_bytes), *map(grouped, costs),
+    return [named(direction_name(group[0].direction), more(group[0])), size(group[0].block_bytes), *map(grouped, costs),
             ratio(stats.over(*costs)), *(share(point.overhead if point else None) for point in (mine, fio))]
 
 
-def _shape_lines(group: Sequence[Point], rated: bool) -> list[list[str]]:
+def _shape_lines(group: Sequence[Point], more: Words, rated: bool) -> list[list[str]]:
     fastest = stats.most(point.bytes_per_second for point in group)
     return [[direction_name(point.direction), size(point.block_bytes), str(point.queue_depth), str(point.threads),
-             method_name(point.method), grouped(point.instructions_per_mib), share(point.overhead),
+             _name(point, more), grouped(point.instructions_per_mib), share(point.overhead),
              *([ratio(stats.over(point.bytes_per_second, fastest))] if rated else [])]
             for point in sorted(group, key=lambda point: method_order(point.method))]
 
 
-def _shapes(found: Iterable[Point], key: str, fixed: str, rated: bool) -> list[str]:
+def _shapes(found: Sequence[Point], key: str, fixed: str, rated: bool) -> list[str]:
     """Shapes of which one key takes several values while the others stay."""
-    lines = []
-    for series in groups(found, lambda point: (point.is_from_region, point.block_bytes, getattr(point, fixed))):
+    lines, more = [], apart.words(found, SHAPE)
+    for series in groups(found, lambda point: (point.is_from_region, point.block_bytes, getattr(point, fixed), run_of(point))):
         by_value = groups(series, lambda point: getattr(point, key))
         if len(by_value) > 1:
-            lines += [line for group in by_value for line in _shape_lines(group, rated)]
+            lines += [line for group in by_value for line in _shape_lines(group, more, rated)]
     heads = ["direction", "block", "depth", "threads", "method", "instructions / MiB", "overhead",
              *(["rate / faster"] if rated else [])]
     return table(5, heads, lines)
@@ -194,11 +188,12 @@ def blocks(results: Results) -> list[str]:
     rated = all(sample["meter"] != "lab" for sample in samples)
     first, found = samples[0], points(samples)
     usual = [point for point in found if point.queue_depth == 16 and point.threads == 1]
+    more = apart.words(usual, SHAPE)
     heads = ["direction", "block", "donard: instructions / MiB", "fio: instructions / MiB", "donard / fio",
              "donard: overhead", "fio: overhead"]
     lines = [f"Linux {first['kernel']}, {first['region']}, {first['page_type']} pages. Below: depth 16, one thread.",
-             "", *table(2, heads, [_block_line(group) for group in
-                                   groups(usual, lambda point: (point.is_from_region, point.block_bytes))]),
+             "", *table(2, heads, [_block_line(group, more) for group in
+                                   groups(usual, lambda point: (point.is_from_region, point.block_bytes, run_of(point)))]),
              "", "### Queue depth", "", *_shapes(found, "queue_depth", "threads", rated),
              "", "### Threads", "", *_shapes(found, "threads", "queue_depth", rated), ""]
     return lines + ([] if rated else ["No rates here: under the meter the clock counts instructions, and not what they "
@@ -207,32 +202,34 @@ def blocks(results: Results) -> list[str]:
 
 # ---- requests of a queue ----
 
-def _request_line(point: Point, fio: Point | None) -> list[str]:
+def _request_line(point: Point, fio: Point | None, more: Words) -> list[str]:
     """Of one request; the ratios are to fio's."""
     requests_per_mib = MIB / point.block_bytes
     overhead, of_fio = point.overhead, fio.overhead if fio else None
     return [point.kernel, plain(point.page_type), direction_name(point.direction), size(point.block_bytes),
-            str(point.queue_depth), method_name(point.method),
+            str(point.queue_depth), _name(point, more),
             grouped(stats.over(point.instructions_per_mib, requests_per_mib)),
             ratio(stats.over(point.instructions_per_mib, fio.instructions_per_mib if fio else None)),
             grouped(stats.times(overhead, point.block_bytes)), ratio(stats.over(overhead, of_fio)),
             ratio(stats.over(point.switches_per_mib, requests_per_mib))]
 
 
-def _request_lines(group: Sequence[Point]) -> list[list[str]]:
+def _request_lines(group: Sequence[Point], more: Words) -> list[list[str]]:
     fio = goal.beside(group)
-    return [_request_line(point, fio) for point in sorted(group, key=lambda point: method_order(point.method))]
+    return [_request_line(point, fio, more) for point in sorted(group, key=lambda point: method_order(point.method))]
 
 
 def requests(results: Results) -> list[str]:
     samples = copies(results, "queue-counts")
     if not samples:
         return absent("queue-counts-*.json", "bench/run queue")
-    by_shape = groups(points(samples), lambda point: (tuple(version_order(point.kernel)), point.page_type, point.is_from_region,
-                                                      point.block_bytes, point.queue_depth))
+    found = points(samples)
+    more = apart.words(found, ("kernel", "page_type", "block_bytes", "queue_depth"))
+    by_shape = groups(found, lambda point: (tuple(version_order(point.kernel)), point.page_type, point.is_from_region,
+                                            point.block_bytes, point.queue_depth, point.threads, run_of(point)))
     heads = ["kernel", "pages", "direction", "block", "depth", "method", "instructions", "/ fio's", "overhead, bytes",
              "/ fio's", "switches"]
-    return [*table(6, heads, [line for group in by_shape for line in _request_lines(group)]), *goal.lines(by_shape)]
+    return [*table(6, heads, [line for group in by_shape for line in _request_lines(group, more)]), *goal.lines(by_shape)]
 
 
 # ---- on the wire ----
@@ -264,11 +261,16 @@ def floor(results: Results) -> list[str]:
          float("inf") if point.overhead is None else point.overhead]))
     heads = ["kernel", "pages", "direction", "method", "block", "overhead", "instructions / MiB",
              "of these in user space", "verified"]
-    # Runs of levers use the names of the plain methods; their file tells them apart.
+    more = apart.words(found, ("kernel", "page_type", "block_bytes", "levers"))
+
+    def name(point: Point) -> str:
+        """Runs of levers use the names of the plain methods; their file tells them apart."""
+        return named(method_name(point.method), list(dict.fromkeys([*more(point), *([point.file] if point.levers else [])])))
+
     return ["Depth 16, one thread, least overhead first. Passed on as they are, commands may not exceed what the drive "
             "takes: 512 KiB.", "", *table(4, heads, [
                 [point.kernel, plain(point.page_type), direction_name(point.direction),
-                 method_name(point.method) + (f" ({point.file})" if point.levers else ""), size(point.block_bytes),
+                 name(point), size(point.block_bytes),
                  share(point.overhead), grouped(point.instructions_per_mib), grouped(point.user_instructions_per_mib),
                  point.verified] for point in found])]
 

@@ -2,8 +2,10 @@
 """Invented results. Costs are round numbers, so that a test can tell what must come out: 10,000 bytes and 1,000,000
 instructions to start, then so much a byte or MiB."""
 import itertools
+import json
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 Json = dict[str, Any]
@@ -160,3 +162,42 @@ def results(kind: str, kernel: str = "7.3.4") -> Json:
     benchmark, meter, options, samples = KINDS[kind]
     return {"benchmark": benchmark, "donard": "0.1.0", "kernel": kernel, "emulated": True, "topology": "switch",
             "meter": meter, "options": dict(options), "samples": list(samples())}
+
+
+def put(folder: Path, name: str, data: Json) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
+
+
+# ---- results made into others ----
+
+def on_hardware(data: Json) -> Json:
+    """As a meter of a real machine would have it: sums only, and nothing emulated."""
+    for sample in data["samples"]:
+        seen = sample["measured"]
+        sample["in_flight"] = sample["queue_depth"]
+        sample["measured"] = {
+            "dram_read_bytes": seen["dram_cpu_payload_bytes"] + seen["dram_cpu_overhead_bytes"],
+            "dram_written_bytes": seen["dram_dma_payload_bytes"]}
+    return {**data, "emulated": False, "meter": "likwid"}
+
+
+def slower(data: Json) -> Json:
+    """Each copy takes twice as long."""
+    return {**data, "samples": [{**sample, "seconds": 2 * sample["seconds"]} for sample in data["samples"]]}
+
+
+def shaped(data: Json, methods: str = "", **shape: int) -> Json:
+    """With these in each sample, or in those of some methods."""
+    return {**data, "samples": [{**sample, **shape} if not methods or sample["method"] in methods.split() else sample
+                                for sample in data["samples"]]}
+
+
+def dearer(data: Json) -> Json:
+    """The queue's requests of one direction at 0.85 of fio's instructions, with twice the switches."""
+    for sample in data["samples"]:
+        if (sample["method"], sample["direction"]) == ("queue-registered", "to-region"):
+            for key in ("instructions_user", "instructions_kernel"):
+                sample["measured"][key] *= 1.7
+            sample["measured"]["context_switches"] *= 2
+    return data

@@ -17,36 +17,9 @@ from donardstat import cache, command, plots, rdma, summary
 from donardstat.page import words
 from donardstat.results import Run
 from donardstat.text import MARK, RATIOS_MARK
-from invented import Json, copy, results
+from invented import Json, copy, dearer, on_hardware, put, results, shaped, slower
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def put(folder: Path, name: str, data: Json) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
-
-
-def on_hardware(data: Json) -> Json:
-    """As a meter of a real machine would have it: sums only, and nothing emulated."""
-    for sample in data["samples"]:
-        seen = sample["measured"]
-        sample["in_flight"] = sample["queue_depth"]
-        sample["measured"] = {
-            "dram_read_bytes": seen["dram_cpu_payload_bytes"] + seen["dram_cpu_overhead_bytes"],
-            "dram_written_bytes": seen["dram_dma_payload_bytes"]}
-    return {**data, "emulated": False, "meter": "likwid"}
-
-
-def slower(data: Json) -> Json:
-    """Each copy takes twice as long."""
-    return {**data, "samples": [{**sample, "seconds": 2 * sample["seconds"]} for sample in data["samples"]]}
-
-
-def shaped(data: Json, methods: str = "", **shape: int) -> Json:
-    """With these in each sample, or in those of some methods."""
-    return {**data, "samples": [{**sample, **shape} if not methods or sample["method"] in methods.split() else sample
-                                for sample in data["samples"]]}
 
 
 def later(data: Json) -> Json:
@@ -113,16 +86,6 @@ def between_two(data: Json) -> Json:
 
 def over_siw(data: Json) -> Json:
     return {**data, "options": {**data["options"], "fabric": "siw"}}
-
-
-def dearer(data: Json) -> Json:
-    """The queue's requests of one direction at 0.85 of fio's instructions, with twice the switches."""
-    for sample in data["samples"]:
-        if (sample["method"], sample["direction"]) == ("queue-registered", "to-region"):
-            for key in ("instructions_user", "instructions_kernel"):
-                sample["measured"][key] *= 1.7
-            sample["measured"]["context_switches"] *= 2
-    return data
 
 
 def unregistered(data: Json) -> Json:

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of several runs, regions and shapes: what stays apart, and what tells it apart."""
+import re
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+
+from donardstat import apart, command, sections
+from donardstat.results import POINT_KEYS, Run
+from invented import Json, dearer, put, results, shaped, slower
+
+
+def joined(first: Json, *more: Json) -> Json:
+    """As donard-stat join has them."""
+    return {**first, "samples": [sample for data in (first, *more) for sample in data["samples"]]}
+
+
+def runs(**files: Json) -> list[Run]:
+    """By their files' names, with _ for -."""
+    return [Run(name.replace("_", "-"), data) for name, data in files.items()]
+
+
+class Case(unittest.TestCase):
+    def shows(self, lines: list[str], *regexes: str) -> None:
+        for regex in regexes:
+            self.assertRegex("\n".join(lines), re.compile(regex, re.MULTILINE))
+
+    def plot(self, name: str, **files: Json) -> str:
+        """Of a page of these."""
+        folder = Path(tempfile.mkdtemp(prefix="donard-report."))
+        self.addCleanup(shutil.rmtree, folder)
+        for run in runs(**files):
+            put(folder / "in", run.file, run.data)
+        self.assertEqual(command.main(["report", str(folder / "in"), "--out", str(folder / "page.md")]), 0)
+        return (folder / "page" / f"{name}.svg").read_text(encoding="utf-8")
+
+
+class Apart(Case):
+    def test_keys(self):
+        """apart: of all that tells points apart, each is a word, or on each table"""
+        self.assertEqual({*apart.WORDS, "direction", "method", "levers"}, set(POINT_KEYS))
+
+    def test_requests(self):
+        """report: requests of each run are beside its own fio, judged, and named"""
+        lines = sections.requests(runs(queue_counts_a=results("queue-counts"), queue_counts_b=dearer(results("queue-counts"))))
+        self.shows(lines, r"missed at depth 1 in 1 of 4 lines, by 0\.05 at most",
+                   r"\| queue, registered memory \(queue-counts-a\) \| .* \| 0\.50 \| 1,311 ",
+                   r"\| queue, registered memory \(queue-counts-b\) \| .* \| 0\.85 \| 1,311 ")
+
+    def test_requests_of_other_kernels(self):
+        """report: requests of other kernels or page types bring no name into a line"""
+        other = results("queue-counts")
+        other["options"]["page_type"] = "p2pdma"
+        lines = sections.requests(runs(queue_counts_a=results("queue-counts", "6.1.2"), queue_counts_b=results("queue-counts"),
+                                       queue_counts_c=other))
+        self.assertNotIn("(queue", "\n".join(lines))
+
+    def test_threads_of_requests(self):
+        """report: requests of several threads or regions of one run are beside fio's of as many, and of the same"""
+        for said, more in (("4 threads", {"threads": 4}), ("p2pmem1", {"region": "p2pmem1"})):
+            with self.subTest(said):
+                lines = sections.requests(runs(queue_counts=joined(results("queue-counts"),
+                                                                   shaped(dearer(results("queue-counts")), **more))))
+                self.shows(lines, "missed at depth 1 in 1 of 4 lines", rf"\| queue, registered memory \({said}\) \| .* \| 0\.85 \| 1,311 ")
+
+    def test_sweeps(self):
+        """report: of two sweeps each has its own ratios, by block and by shape, in lines that name it"""
+        lines = sections.blocks(runs(copy_sweep_a=results("copy-sweep"), copy_sweep_b=slower(results("copy-sweep"))))
+        for run in ("copy-sweep-a", "copy-sweep-b"):
+            self.shows(lines, rf"^\| drive to region \({run}\) \| 4 KiB \| .* \| 0\.67 \|",
+                       rf"^\| drive to region \| 64 KiB \| 4 \| 1 \| donard p2p \({run}\) \|")
+        alone = {**results("copy-sweep"), "samples": [one for one in results("copy-sweep")["samples"] if one["method"] == "donard"]}
+        lines = sections.blocks(runs(copy_sweep_a=alone, copy_sweep_b=results("copy-sweep")))
+        self.shows(lines, r"^\| drive to region \(copy-sweep-a\) \| 4 KiB \| 7,710,000 \| - \| - \|")
+
+    def test_rates_of_sweeps(self):
+        """report: the faster one of a shape is of the same run"""
+        rated = {name: {**data, "meter": "none"} for name, data in (("copy_sweep_a", results("copy-sweep")),
+                                                                    ("copy_sweep_b", slower(results("copy-sweep"))))}
+        lines = sections.blocks(runs(**rated))
+        self.shows(lines, *(rf"\| donard p2p \(copy-sweep-{run}\) \| .* \| 1\.00 \|$" for run in "ab"))
+
+    def test_plot_of_sweeps(self):
+        """report: the plots of two sweeps are of one, and name it"""
+        sweeps = {"copy_sweep_a": results("copy-sweep"), "copy_sweep_b": slower(results("copy-sweep"))}
+        for name in ("instructions-by-block", "overhead-by-block"):
+            self.assertIn("one thread; copy-sweep-a", self.plot(name, **sweeps))
+            self.assertNotIn("; copy-sweep", self.plot(name, copy_sweep=results("copy-sweep")))
+
+    def test_floor(self):
+        """report: two runs, or two regions, are told apart at the floor"""
+        for said, data in (("copy-counts-b", results("copy-counts")),
+                           ("p2pmem1, copy-counts-b", shaped(results("copy-counts"), region="p2pmem1"))):
+            with self.subTest(said):
+                lines = sections.floor(runs(copy_counts_a=results("copy-counts"), copy_counts_b=data))
+                self.shows(lines, rf"^\| 7\.3\.4 \| generic \| drive to region \| donard p2p \({said}\) \| 1 MiB ")
+        lines = sections.floor(runs(copy_counts_a=results("copy-counts"), copy_counts_b=results("copy-counts", "6.1.2"),
+                                    copy_levers={**results("copy-counts"), "options": {"page_type": "generic", "levers": True}}))
+        self.shows(lines, r"\| donard p2p \| 1 MiB ", r"\| donard p2p \(copy-levers\) \| 1 MiB ")
+        self.assertNotIn("(copy-counts", "\n".join(lines))
+
+
+if __name__ == "__main__":
+    unittest.main()
