@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests between a drive and memory of a GPU, one at a time, by the way they go."""
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from . import stats
-from .results import MIB, Point, Run, copies, groups, is_emulated, method_order, of_method, points, runs
+from . import apart, stats
+from .apart import Words, named
+from .results import MIB, Point, Run, copies, groups, is_emulated, method_order, of_method, points, version_order
 from .stats import Value
 from .text import absent, direction_name, grouped, method_name, ratio, share, size, span, table
 
@@ -14,8 +15,13 @@ LARGE_BYTES = 64 << 10
 LAYER_GOAL_PERCENT = 5
 
 
-def _key(point: Point) -> tuple[bool, int]:
-    return point.is_from_region, point.block_bytes
+def _shape(point: Point) -> tuple:
+    """What is compared. fio's region is another than the GPU's, and yet in the same run."""
+    return point.is_from_region, point.block_bytes, point.page_type, point.file
+
+
+def _is_gpu(point: Point) -> bool:
+    return point.region.startswith("gpu:")
 
 
 def _each(point: Point, per_mib: Value) -> Value:
@@ -23,17 +29,30 @@ def _each(point: Point, per_mib: Value) -> Value:
     return stats.over(per_mib, MIB / point.block_bytes)
 
 
-def _name(point: Point) -> str:
-    return method_name(point.method) + (", onto the same BAR" if point.region != "gpu:0" else "")
+def _names(alone: Sequence[Point]) -> Callable[[Point], str]:
+    """The method, and what tells it from the same one of another line. fio's region is none of a GPU's."""
+    more: dict[bool, Words] = {is_gpu: apart.words([point for point in alone if _is_gpu(point) == is_gpu], ("block_bytes",))
+                               for is_gpu in (True, False)}
+
+    def name(point: Point) -> str:
+        way = method_name(point.method) + ("" if _is_gpu(point) else ", onto the same BAR")
+        return named(way, more[_is_gpu(point)](point))
+
+    return name
+
+
+def _beside(point: Point, group: Sequence[Point], method: str) -> Point | None:
+    """Of the same GPU, if it is one's."""
+    return of_method((one for one in group if one.region == point.region or not _is_gpu(point)), method)
 
 
 def _to_base(point: Point, group: Sequence[Point], method: str = BASE) -> Value:
-    base = of_method(group, method)
+    base = _beside(point, group, method)
     return stats.over(point.instructions_per_mib, base.instructions_per_mib if base else None)
 
 
-def _line(point: Point, group: Sequence[Point]) -> list[str]:
-    return [direction_name(point.direction).replace("region", "GPU"), size(point.block_bytes), _name(point), share(point.dma_payload),
+def _line(point: Point, group: Sequence[Point], name: str) -> list[str]:
+    return [direction_name(point.direction).replace("region", "GPU"), size(point.block_bytes), name, share(point.dma_payload),
             share(point.cpu_payload), grouped(stats.times(point.overhead, point.block_bytes)),
             grouped(_each(point, point.user_instructions_per_mib)), grouped(_each(point, point.instructions_per_mib)),
             ratio(_to_base(point, group)), point.verified]
@@ -41,7 +60,7 @@ def _line(point: Point, group: Sequence[Point]) -> list[str]:
 
 def _own_percent(point: Point, group: Sequence[Point]) -> Value:
     """What the layer's own instructions, all in user space, add to those of the base."""
-    base = of_method(group, BASE)
+    base = _beside(point, group, BASE)
     if base is None:
         return None
     return stats.times(stats.over(stats.total(point.user_instructions_per_mib, stats.times(base.user_instructions_per_mib, -1)),
@@ -73,12 +92,16 @@ def requests(results: Sequence[Run]) -> list[str]:
     samples = copies(results, "gpu-counts")
     if not samples:
         return absent("gpu-counts-*.json", "bench/run gpu")
-    by_shape = groups(points(samples), _key)
+    alone = [point for point in points(samples) if point.queue_depth == 1 and point.threads == 1]
+    if not alone:
+        return ["No requests one at a time (depth 1, one thread) in `gpu-counts-*.json`, by which ways are compared here: "
+                "`bench/donard-stat table` prints what there is."]
+    by_shape, name = groups(alone, _shape), _names(alone)
     heads = ["direction", "block", "method", "DMA payload", "CPU payload", "overhead, bytes", "instructions, user",
              "instructions in all", "/ queue's", "last block verified"]
-    kernel = runs(results, "gpu-counts")[0].data["kernel"]
-    return [f"Linux {kernel}, one request at a time. {_layer(by_shape, is_emulated(results))}"
+    kernels = ", ".join(sorted({point.kernel for point in alone}, key=version_order))
+    return [f"Linux {kernels}, one request at a time. {_layer(by_shape, is_emulated(results))}"
             "Payload is in bytes of DRAM for each byte moved, the rest is of one request. "
             "Ratios are to the queue without registered memory.", "",
-            *table(3, heads, [_line(point, group) for group in by_shape
+            *table(3, heads, [_line(point, group, name(point)) for group in by_shape
                               for point in sorted(group, key=lambda point: method_order(point.method))])]

@@ -187,7 +187,7 @@ def slower(data: Json) -> Json:
     return {**data, "samples": [{**sample, "seconds": 2 * sample["seconds"]} for sample in data["samples"]]}
 
 
-def shaped(data: Json, methods: str = "", **shape: int) -> Json:
+def shaped(data: Json, methods: str = "", **shape: int | str) -> Json:
     """With these in each sample, or in those of some methods."""
     return {**data, "samples": [{**sample, **shape} if not methods or sample["method"] in methods.split() else sample
                                 for sample in data["samples"]]}

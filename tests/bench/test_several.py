@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from donardstat import apart, command, sections
+from donardstat import apart, command, gpu, sections
 from donardstat.results import POINT_KEYS, Run
 from invented import Json, dearer, put, results, shaped, slower
 
@@ -99,6 +99,48 @@ class Apart(Case):
                                     copy_levers={**results("copy-counts"), "options": {"page_type": "generic", "levers": True}}))
         self.shows(lines, r"\| donard p2p \| 1 MiB ", r"\| donard p2p \(copy-levers\) \| 1 MiB ")
         self.assertNotIn("(copy-counts", "\n".join(lines))
+
+
+class Gpu(Case):
+    OF_GPUS = "queue queue-registered cufile gpu-memcpy"
+    QUEUE = r"^\| drive to GPU \| 64 KiB \| queue"
+
+    def test_depths(self):
+        """report: requests one at a time are of depth 1 and one thread alone"""
+        alone = results("gpu-counts")
+        for more in ({"queue_depth": 64}, {"threads": 4}):
+            deep = shaped(results("gpu-counts"), **more)
+            for sample in deep["samples"]:
+                sample["measured"]["instructions_kernel"] *= 3
+            self.assertEqual(gpu.requests(runs(gpu_counts=joined(deep, alone))), gpu.requests(runs(gpu_counts=alone)))
+            self.shows(gpu.requests(runs(gpu_counts=deep)), r"^No requests one at a time \(depth 1, one thread\) in `gpu-counts")
+
+    def test_other_gpu(self):
+        """report: each GPU's memory is a GPU's, and a region is none"""
+        lines = gpu.requests(runs(gpu_counts=shaped(results("gpu-counts"), self.OF_GPUS, region="gpu:1")))
+        self.shows(lines, r"\| cuFile \|", r"\| fio p2p, fixed buffers, onto the same BAR \|")
+
+    def test_two_gpus(self):
+        """report: requests of two GPUs in one run are each beside its own queue"""
+        second = shaped(results("gpu-counts"), self.OF_GPUS, region="gpu:1")
+        for sample in second["samples"]:
+            sample["measured"]["instructions_user"] *= 2
+            sample["measured"]["instructions_kernel"] *= 2
+        second["samples"] = [sample for sample in second["samples"] if sample["method"] != "fio-fixed"]
+        lines = gpu.requests(runs(gpu_counts=joined(results("gpu-counts"), second)))
+        self.shows(lines, *(rf"^\| drive to GPU \| 64 KiB \| cuFile \(gpu:{number}\) \| .* \| 1\.03 \| yes \|$" for number in "01"),
+                   r"\| fio p2p, fixed buffers, onto the same BAR \|")
+
+    def test_two_runs(self):
+        """report: requests to a GPU of two runs are each beside its own queue, and the kernels of both are named"""
+        dear = results("gpu-counts", "6.12.9")
+        for sample in dear["samples"]:
+            for key in ("instructions_user", "instructions_kernel"):
+                sample["measured"][key] *= 2
+        lines = gpu.requests(runs(gpu_counts_a=dear, gpu_counts_b=results("gpu-counts")))
+        self.shows(lines, r"^Linux 6\.12\.9, 7\.3\.4, one request at a time\. .* take 1\.03 times",
+                   self.QUEUE + r" \(Linux 6\.12\.9, gpu-counts-a\) \| .* \| 1\.00 \| yes \|$",
+                   self.QUEUE + r" \(Linux 7\.3\.4, gpu-counts-b\) \| .* \| 1\.00 \| yes \|$")
 
 
 if __name__ == "__main__":
