@@ -17,11 +17,24 @@ Results = Sequence[Run]
 
 # ---- the page's first paragraph ----
 
-def _went_through(p2p: Sequence[Point]) -> str:
-    """What the meters know: payload and overhead apart, or all that the memory controllers saw."""
-    worst = stats.most(point.payload_bytes_max for point in p2p)
-    if worst is None:
+APART, SUMMED, UNKNOWN = range(3)
+
+
+def _known(point: Point) -> int:
+    """What its meter knows of DRAM: payload and overhead apart, all that the memory controllers saw, or nothing."""
+    if point.payload_bytes_max is not None:
+        return APART
+    return UNKNOWN if point.dram is None else SUMMED
+
+
+def _went_through(p2p: Sequence[Point], meters: str) -> str:
+    """Of points of which as much is known."""
+    known = _known(p2p[0])
+    if known == UNKNOWN:
+        return f"what went through host DRAM is not known (meter: {meters}). "
+    if known == SUMMED:
         return f"memory controllers saw {span((point.dram for point in p2p), share)} bytes for each byte copied. "
+    worst = stats.most(point.payload_bytes_max for point in p2p)
     if worst:
         payload = f"**up to {grouped(worst)} bytes of payload went through host DRAM**"
     else:
@@ -31,22 +44,32 @@ def _went_through(p2p: Sequence[Point]) -> str:
 
 
 def _bounced(bounce: Sequence[Point]) -> str:
-    if all(point.payload_bytes_max is None for point in bounce):
-        return f"The same copies bounced: {span((point.dram for point in bounce), share)} bytes for each byte copied."
-    return (f"The same copies bounced touched {span((point.payload for point in bounce), share)} bytes of payload in "
-            f"DRAM for each byte copied, and {span((point.overhead for point in bounce), share)} bytes of bookkeeping.")
+    if not bounce or _known(bounce[0]) == UNKNOWN:
+        return ""
+    if _known(bounce[0]) == SUMMED:
+        return f"The same copies bounced: {span((point.dram for point in bounce), share)} bytes for each byte copied. "
+    return (f"The same copies bounced touched {span((point.payload for point in bounce), share)} bytes of payload in DRAM for each "
+            f"byte copied, and {span((point.overhead for point in bounce), share)} bytes of bookkeeping. ")
+
+
+def _in_copies(p2p: Sequence[Point], bounce: Sequence[Point], meters: dict[str, str]) -> str:
+    kernels = ", ".join(sorted({point.kernel for point in p2p}, key=version_order))
+    page_types = ", ".join(sorted({point.page_type or "" for point in p2p}))
+    went = _went_through(p2p, ", ".join(sorted({meters[point.file] for point in p2p})))
+    return (f"In {sum(point.copies for point in p2p)} copies by `donard-cli`, peer to peer (Linux {kernels}; page types "
+            f"{page_types}), {went}{_bounced(bounce)}")
 
 
 def summary(results: Results) -> list[str]:
-    all_points = points(without_levers(copies(results, "copy-counts")))
-    p2p = [point for point in all_points if point.method == "donard"]
-    bounce = [point for point in all_points if point.method == "donard-bounce"]
+    samples = without_levers(copies(results, "copy-counts"))
+    meters = {sample["file"]: plain(sample["meter"] or "none") for sample in samples}
+    all_points = points(samples)
+    p2p, bounce = ([point for point in all_points if point.method == method] for method in ("donard", "donard-bounce"))
     if not p2p:
         return absent("copy-counts-*.json", "bench/run copy")
-    kernels = ", ".join(sorted({point.kernel for point in p2p}, key=version_order))
-    page_types = ", ".join(sorted({point.page_type or "" for point in p2p}))
-    return [f"In {sum(point.copies for point in p2p)} copies by `donard-cli`, peer to peer (Linux {kernels}; page types "
-            f"{page_types}), {_went_through(p2p)}{_bounced(bounce) if bounce else ''}"]
+    said = (_in_copies(there, [point for point in bounce if _known(point) == _known(there[0])], meters)
+            for there in groups(p2p, _known))
+    return ["".join(said).rstrip()]
 
 
 # ---- methods side by side ----

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from donardstat import apart, command, gpu, sections
 from donardstat.results import POINT_KEYS, Run
-from invented import Json, dearer, put, results, shaped, slower
+from invented import Json, dearer, on_hardware, put, results, shaped, slower
 
 
 def joined(first: Json, *more: Json) -> Json:
@@ -19,6 +19,10 @@ def joined(first: Json, *more: Json) -> Json:
 def runs(**files: Json) -> list[Run]:
     """By their files' names, with _ for -."""
     return [Run(name.replace("_", "-"), data) for name, data in files.items()]
+
+
+def unmetered(data: Json) -> Json:
+    return {**data, "meter": None, "emulated": False, "samples": [{**sample, "measured": None} for sample in data["samples"]]}
 
 
 class Case(unittest.TestCase):
@@ -99,6 +103,26 @@ class Apart(Case):
                                     copy_levers={**results("copy-counts"), "options": {"page_type": "generic", "levers": True}}))
         self.shows(lines, r"\| donard p2p \| 1 MiB ", r"\| donard p2p \(copy-levers\) \| 1 MiB ")
         self.assertNotIn("(copy-counts", "\n".join(lines))
+
+
+class Known(Case):
+    """What is said of DRAM, by what the meter knows."""
+
+    def test_no_meter(self):
+        """report: of copies without a meter nothing is said to have gone through DRAM"""
+        lines = sections.summary(runs(copy_counts=unmetered(results("copy-counts"))))
+        self.assertEqual(lines, ["In 12 copies by `donard-cli`, peer to peer (Linux 7.3.4; page types generic), what went through host "
+                                 "DRAM is not known (meter: none)."])
+
+    def test_some_metered(self):
+        """report: what one meter knows is not said of copies that another counted, or none"""
+        seen = on_hardware(results("copy-counts", "6.12.9"))
+        lines = sections.summary(runs(copy_counts_6=seen, copy_counts_7=unmetered(results("copy-counts")),
+                                      copy_counts_8=results("copy-counts", "8.0.1")))
+        self.shows(lines, r"^In 12 copies by `donard-cli`, peer to peer \(Linux 8\.0\.1; page types generic\), not one byte of payload .*"
+                   r" In 12 copies by `donard-cli`, peer to peer \(Linux 6\.12\.9; .*\), memory controllers saw 0\.040 bytes .*"
+                   r"bounced: 2\.50 bytes for each byte copied\."
+                   r" In 12 copies by `donard-cli`, peer to peer \(Linux 7\.3\.4; .*\), what went through host DRAM is not known")
 
 
 class Gpu(Case):
