@@ -10,7 +10,7 @@ from . import rdma, setup, stats
 from .figure import (STYLE, Axis, Bar, Heading, Line, Panel, bars_figure, colour, linear_axis, lines_figure, save,
                      size_axis, value_axis)
 from .results import (Point, Run, copies, directions, groups, in_direction, is_emulated, main_case, method_order,
-                      of_method, points, runs, usual_shape, version_order, without_levers)
+                      of_first_run, of_method, points, runs, usual_shape, version_order, without_levers)
 from .setup import Cost
 from .stats import Value
 from .text import direction_name, grouped, mark, method_name, ratio, share, short, span, target_name
@@ -43,11 +43,10 @@ def _dram_finding(found: Sequence[Point]) -> str:
     return "Host DRAM touched per byte copied, by method"
 
 
-def _of_first_run(found: Sequence[Point]) -> tuple[list[Point], str]:
+def _of_one_run(found: Sequence[Point]) -> tuple[list[Point], str]:
     """Bars and lines are of one run; its name, where there are others."""
-    first = min((point.file for point in found), default="")
-    mine = [point for point in found if point.file == first]
-    return mine, f"; {first}" if len(mine) < len(found) else ""
+    mine = of_first_run(found)
+    return mine, f"; {mine[0].file}" if len(mine) < len(found) else ""
 
 
 def dram_per_byte(results: Results) -> Figure | None:
@@ -55,7 +54,7 @@ def dram_per_byte(results: Results) -> Figure | None:
               if point.dram is not None]
     if not of_all:
         return None
-    found, run_name = _of_first_run(of_all)
+    found, run_name = _of_one_run(of_all)
     names = sorted({point.method for point in found}, key=method_order)
     panels = []
     for direction in directions(found):
@@ -94,7 +93,7 @@ def _block_panels(found: Sequence[Point], key: str, y_title: str) -> list[Panel]
 
 
 def _by_block(results: Results, key: str, y_title: str, finding: Callable[[Sequence[Point]], str]) -> Figure | None:
-    found, run_name = _of_first_run(_swept(results))
+    found, run_name = _of_one_run(_swept(results))
     panels = _block_panels(found, key, y_title)
     if not panels:
         return None

@@ -320,3 +320,9 @@ def in_direction(items: Iterable[Point], direction: str) -> list[Point]:
 
 def of_method(items: Iterable[Point], method: str) -> Point | None:
     return next((item for item in items if item.method == method), None)
+
+
+def of_first_run(found: Sequence[Point]) -> list[Point]:
+    """What is shown of one run alone."""
+    first = min((point.file for point in found), default=None)
+    return [point for point in found if point.file == first]

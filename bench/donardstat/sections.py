@@ -6,7 +6,7 @@ from . import apart, goal, links, rdma, setup, stats
 from .apart import Words, named, run_of
 from .rdma import Figure
 from .results import (MAIN_METHODS, MIB, Point, Run, copies, counted, directions, dram_overhead, dram_payload, faults,
-                      groups, in_direction, is_emulated, main_case, method_order, of_method, order, points, runs,
+                      groups, in_direction, is_emulated, main_case, method_order, of_first_run, of_method, order, points, runs,
                       usual_shape, version_order, without_levers)
 from .setup import Cost
 from .stats import Sample, Value
@@ -84,8 +84,8 @@ def _name(point: Point, more: Words) -> str:
 
 
 def _of_its_run(rates: Sequence[Point], point: Point) -> Sequence[Point]:
-    """A run that was not timed itself, because of its meter, takes the rates of those that were."""
-    return [rated for rated in rates if rated.file == point.file] or rates
+    """A run that was not timed itself, because of its meter, takes the rates of one that was."""
+    return [rated for rated in rates if rated.file == point.file] or of_first_run(rates)
 
 
 def _method_line(point: Point, more: Words, all_rates: Sequence[Point], emulated: bool) -> list[str]:
@@ -122,24 +122,45 @@ def _scrambled(timed: Iterable[Sample]) -> list[str]:
             "(`scramble_buffers`), so its rates from region to drive are a little low.", ""]
 
 
+def _timed(results: Results, metered: Iterable[Sample], like: Sample) -> list[Sample]:
+    """Of the same kernel, region and page type."""
+    clocked = copies(results, "copy-rates") + [sample for sample in metered if sample["meter"] != "lab"]
+    return [sample for sample in clocked if all(sample[key] == like[key] for key in ("kernel", "region", "page_type"))]
+
+
+def _borrowed(all_points: Iterable[Point], rates: Sequence[Point]) -> list[str]:
+    """Whose rates those lines have that were not timed themselves, where there are several."""
+    files = {rated.file for rated in rates}
+    if len(files) < 2 or all(point.file in files for point in all_points):
+        return []
+    return [f"Rates of what ran under the meter are of `{min(files)}.json`.", ""]
+
+
+def _without_rates(results: Results) -> list[str]:
+    if not runs(results, "copy-rates"):
+        return absent("copy-rates.json", "bench/run copy")
+    return ["No rates: `copy-rates*.json` are of another kernel, region or page type, or have no blocks of 1 MiB with one thread: "
+            "`bench/run copy` makes them."]
+
+
 def methods(results: Results) -> list[str]:
     """Counts are from the metered runs, times from those without a meter: the lab's meter slows what it counts,
     counters of real machines do not."""
     metered = copies(results, "copy-counts")
-    timed = copies(results, "copy-rates") + [sample for sample in metered if sample["meter"] != "lab"]
-    rates = points(usual_shape(main_case(timed)))
     chosen = main_case(without_levers(metered))
     if not chosen:
         return absent("copy-counts-*.json", "bench/run copy")
+    timed = _timed(results, metered, chosen[0])
+    rates = points(usual_shape(timed))
     where = f"Linux {chosen[0]['kernel']}, {chosen[0]['region']}, {chosen[0]['page_type']} pages"
     all_points = points(usual_shape(chosen))
     if not all_points:
         return [f"{where}: no {OTHER_SHAPES}"]
     depths = span((point.queue_depth for point in all_points), str)
-    lines = [f"{where}, blocks of 1 MiB, depth {depths}, one thread.", "", *_scrambled(timed)]
+    lines = [f"{where}, blocks of 1 MiB, depth {depths}, one thread.", "", *_scrambled(timed), *_borrowed(all_points, rates)]
     for direction in directions(all_points):
         lines += _methods_in(direction, all_points, rates, is_emulated(results))
-    return lines + ([] if rates else absent("copy-rates.json", "bench/run copy"))
+    return lines + ([] if rates else _without_rates(results))
 
 
 # ---- by kernel and page type ----

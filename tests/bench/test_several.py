@@ -105,6 +105,28 @@ class Apart(Case):
         self.assertNotIn("(copy-counts", "\n".join(lines))
 
 
+class Rates(Case):
+    """Of copies that ran under the lab's meter."""
+
+    def test_other_kernel(self):
+        """report: rates of another kernel, region or page type are not those of what was counted"""
+        for rates in (results("copy-rates", "6.12.9"), shaped(results("copy-rates"), region="a"), shaped(results("copy-rates"), page_type="a")):
+            lines = sections.methods(runs(copy_counts=results("copy-counts"), copy_rates=rates))
+            self.shows(lines, r"^\| donard p2p \| .* \| - \| - \| yes \|$", r"^No rates: `copy-rates\*\.json` are of another kernel")
+
+    def test_two(self):
+        """report: of several runs of rates, lines have those of one"""
+        counts = results("copy-counts")
+        fast = slower(results("copy-rates"))
+        for sample in fast["samples"]:
+            sample["seconds"] /= 8
+        one = sections.methods(runs(copy_counts=counts, copy_rates_a=results("copy-rates")))
+        two = sections.methods(runs(copy_counts=counts, copy_rates_a=results("copy-rates"), copy_rates_b=fast))
+        self.assertEqual([line for line in two if line.startswith("|")], [line for line in one if line.startswith("|")])
+        self.shows(two, r"^Rates of what ran under the meter are of `copy-rates-a\.json`\.$")
+        self.assertNotIn("under the meter", "\n".join(one))
+
+
 class Known(Case):
     """What is said of DRAM, by what the meter knows."""
 
