@@ -78,7 +78,8 @@ def parser() -> argparse.ArgumentParser:
     report = commands.add_parser("report", help="a page with plots from a folder of results", description="""
         Reads the results DIR/*.json and writes a Markdown page, plots as SVG in FOLDER (the page's name without its
         suffix) and the raw results in FOLDER/data. Other *.svg in FOLDER and *.json in FOLDER/data are removed: no page shows
-        them. DIR may be FOLDER/data. Exit status: 0 done, 1 failed, 2 wrong use, 3 matplotlib is missing.""")
+        them. DIR may be FOLDER/data. Results of an emulator and of a real machine make no page together: each has a DIR of its
+        own. Exit status: 0 done, 1 failed, 2 wrong use, 3 matplotlib is missing.""")
     report.add_argument("dir", type=Path, metavar="DIR")
     report.add_argument("--out", type=Path, metavar="PAGE", default=Path("report.md"))
     report.add_argument("--plots", type=Path, metavar="FOLDER")

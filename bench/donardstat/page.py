@@ -17,7 +17,16 @@ def read_results(folder: Path) -> list[Run]:
     files = sorted(folder.glob("*.json"))
     if not files:
         raise Refused(f"no results (*.json) in '{folder}': make bench makes them")
-    return [read(file) for file in files]
+    return of_one_kind([read(file) for file in files], folder)
+
+
+def of_one_kind(results: list[Run], folder: Path) -> list[Run]:
+    """Refused where an emulator's are beside a machine's, whose counts are no exact ones, and whose times mean something."""
+    emulated, real = ([run.file for run in results if run.data["emulated"] == kind] for kind in (True, False))
+    if emulated and real:
+        raise Refused(f"'{folder}' has results of an emulator ({emulated[0]}.json) and of a real machine ({real[0]}.json): what a page "
+                      "says of one is wrong of the other. Put the results of each into a folder of its own, and make a page of each")
+    return results
 
 
 @dataclass(frozen=True)

@@ -473,10 +473,13 @@ class Report(unittest.TestCase):
         self.assertEqual([path.name for path in old[1].parent.iterdir()], ["table1-siw.json"])
 
     def test_refusals(self):
-        """report: without results there is no page"""
+        """report: without results, or of an emulator and a machine together, there is no page"""
         put(self.folder / "in" / "other", "x", {"a": 1})
+        put(self.folder / "in" / "mixed", "copy-counts-6", results("copy-counts", "6.12.9"))
+        put(self.folder / "in" / "mixed", "copy-counts-7", on_hardware(results("copy-counts")))
         (self.folder / "in" / "none").mkdir()
-        for name, words in (("none", "no results"), ("other", "holds no results")):
+        for name, words in (("none", "no results"), ("other", "holds no results"),
+                            ("mixed", "of an emulator (copy-counts-6.json) and of a real machine (copy-counts-7.json)")):
             done = subprocess.run([ROOT / "bench" / "report", self.folder / "in" / name, "--out",
                                    self.folder / "none.md"], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 1)
