@@ -80,6 +80,9 @@ class Figure:
     kernel: str
     file: str
     both_ends: bool  # in the machine whose meter counted
+    # Of the requests for bandwidth, once each; several where results were joined.
+    block_bytes: tuple[int, ...]
+    queue_depth: tuple[int, ...]
     dram: Value
     payload: Value
     payloads: tuple[Value, ...]  # all that were seen, once each
@@ -128,9 +131,11 @@ def _figure(samples: Sequence[Sample]) -> Figure:
         return stats.median(sample.get(key) for sample in samples)
 
     payloads = stats.known(sample.get("payload") for sample in samples)
+    rated = [sample for sample in samples if sample.get("bytes_per_second") is not None]
     return Figure(
         **{key: samples[0].get(key) for key in
            ("fabric", "topology", "operation", "target", "method", "kernel", "file", "both_ends")},
+        **{key: tuple(sorted({sample[key] for sample in rated})) for key in ("block_bytes", "queue_depth")},
         dram=median("dram"), payload=median("payload"), payloads=tuple(sorted(set(payloads))),
         counted=len(payloads), overhead=median("overhead"), bar=median("bar"),
         instructions=median("instructions"), bytes_per_second=median("bytes_per_second"),

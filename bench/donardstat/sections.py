@@ -386,6 +386,21 @@ def _whose_dram(there: Sequence[Figure], counts: Sequence[Figure]) -> str:
     return "of both ends together: see below" + (f"; in {', '.join(alone)} {of_client}" if alone else "")
 
 
+SHAPE_WORDS = {"block_bytes": lambda blocks: span(blocks, size), "queue_depth": lambda depths: f"depth {span(depths, plain)}"}
+
+
+def _shapes_said(figures: Iterable[Figure]) -> str:
+    """Sizes and depths of the requests for bandwidth."""
+    there = list(figures)
+    return ", ".join(words(value for figure in there for value in getattr(figure, key)) for key, words in SHAPE_WORDS.items())
+
+
+def _run_name(figure: Figure, figures: Sequence[Figure]) -> str:
+    """With the shape of its requests, where runs differ in it: ratios are to the same run, absolute figures are not."""
+    several = (key for key in SHAPE_WORDS if len({getattr(one, key) for one in figures if getattr(one, key)}) > 1)
+    return named(figure.run_name(figures), [SHAPE_WORDS[key](getattr(figure, key)) for key in several])
+
+
 def _table1_line(figure: Figure, figures: Sequence[Figure], counts: Sequence[Figure], emulated: bool) -> list[str]:
     base, perftest = figure.base(figures), figure.of_perftest(figures)
     seen = _seen(figure, counts)
@@ -395,7 +410,7 @@ def _table1_line(figure: Figure, figures: Sequence[Figure], counts: Sequence[Fig
 
     absolute = [] if emulated else [grouped(stats.times(figure.bytes_per_second, 1e-6)),
                                     ratio(stats.times(figure.latency["p50"], 1e-3))]
-    return [figure.run_name(figures), figure.operation, target_name(figure.target), *absolute,
+    return [_run_name(figure, figures), figure.operation, target_name(figure.target), *absolute,
             to_base(lambda one: one.bytes_per_second),
             *(to_base(_percentile(name)) for name in _table1_percentiles(figures)),
             share(seen.dram if seen else None), share(seen.payload if seen else None),
@@ -410,7 +425,6 @@ def table1(results: Results) -> list[str]:
     if not samples:
         return absent("table1-*.json", "bench/run rdma")
     emulated = is_emulated(runs(results, "table1"))
-    first = next((sample for sample in samples if sample.get("bytes_per_second") is not None), samples[0])
     figures, counts = rdma.figures(samples), rdma.counted_here(results)
     shown = [figure for figure in figures if figure.method == "donard"]
     pings = stats.most(sample.get("pings") for sample in samples)
@@ -418,7 +432,7 @@ def table1(results: Results) -> list[str]:
     heads = ["fabric", "operation", "target", *([] if emulated else ["MB/s", "p50, us"]), "bandwidth",
              *(f"latency {name}" for name in _table1_percentiles(figures)), "DRAM / byte", "of it payload", "server CPU",
              "server faults", "bandwidth / perftest's", "verified"]
-    return [f"Bandwidth is of requests of {size(first['block_bytes'])}, depth {first['queue_depth']}; latency of requests of "
+    return [f"Bandwidth is of requests of {_shapes_said(figures)}; latency of requests of "
             f"{size(rdma.LATENCY_BYTES)}, one at a time{often}. A percentile of so few that it is the largest of them is left "
             "out. Bandwidth, latency and CPU are ratios to the DRAM target of the same run and operation; faults are a "
             "count; the last ratio is to perftest on the same target. DRAM is bytes for each byte moved, "

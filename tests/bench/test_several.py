@@ -147,6 +147,16 @@ class Known(Case):
                    r" In 12 copies by `donard-cli`, peer to peer \(Linux 7\.3\.4; .*\), what went through host DRAM is not known")
 
 
+class Table1(Case):
+    def test_shapes(self):
+        """report: bandwidth of RDMA is of the sizes and depths that were measured, and lines say which"""
+        lines = sections.table1(runs(table1_a=results("table1"), table1_b=shaped(results("table1"), block_bytes=1 << 20, queue_depth=64)))
+        self.shows(lines, r"^Bandwidth is of requests of 64 KiB to 1 MiB, depth 16 to 64; latency",
+                   r"^\| a \(64 KiB, depth 16\) \| write \| DRAM \|", r"^\| b \(1 MiB, depth 64\) \| write \| DRAM \|")
+        lines = sections.table1(runs(table1_a=results("table1"), table1_b=results("table1")))
+        self.shows(lines, r"^Bandwidth is of requests of 64 KiB, depth 16; latency", r"^\| b \| write \| DRAM \|")
+
+
 class Gpu(Case):
     OF_GPUS = "queue queue-registered cufile gpu-memcpy"
     QUEUE = r"^\| drive to GPU \| 64 KiB \| queue"
