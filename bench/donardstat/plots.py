@@ -36,7 +36,8 @@ def _dram_parts(point: Point) -> list[tuple[float, str]]:
 
 
 def _dram_finding(found: Sequence[Point]) -> str:
-    if of_method(found, "donard-bounce") and all(point.dma_payload is not None for point in found):
+    both = of_method(found, "donard") and of_method(found, "donard-bounce")
+    if both and all(point.dma_payload is not None for point in found):
         p2p, bounced = (share(stats.most(point.payload for point in found if point.method == method))
                         for method in ("donard", "donard-bounce"))
         return f"Payload through host DRAM per byte copied: {p2p} peer to peer, {bounced} bounced"
@@ -108,6 +109,8 @@ def _instructions_finding(found: Sequence[Point]) -> str:
         mine, fio = of_method(pair, "donard"), of_method(pair, "fio")
         if mine and fio:
             ratios.append(stats.over(mine.instructions_per_mib, fio.instructions_per_mib))
+    if not stats.known(ratios):
+        return "CPU instructions per MiB copied, by block size"
     return f"CPU instructions per MiB copied: donard takes {span(ratios, ratio)} of fio's"
 
 
@@ -116,9 +119,10 @@ def instructions_by_block(results: Results) -> Figure | None:
 
 
 def _overhead_finding(found: Sequence[Point]) -> str:
-    mine, fio = (span((point.overhead for point in found if point.method == method), share)
-                 for method in ("donard", "fio"))
-    return f"Kernel bookkeeping in DRAM per byte copied: donard {mine}, fio {fio}"
+    mine, fio = (stats.known(point.overhead for point in found if point.method == method) for method in ("donard", "fio"))
+    if not mine or not fio:
+        return "Kernel bookkeeping in DRAM per byte copied, by block size"
+    return f"Kernel bookkeeping in DRAM per byte copied: donard {span(mine, share)}, fio {span(fio, share)}"
 
 
 def overhead_by_block(results: Results) -> Figure | None:
@@ -232,6 +236,14 @@ def latency(results: Results) -> Figure | None:
                                 "medians over rounds", _mark(there)), panels, label_room=0.13)
 
 
+def _rdma_finding(shown: Sequence[rdma.Figure]) -> str:
+    base = min((figure.payload for figure in shown if figure.target == "dram"), default=None)
+    kept = stats.known(stats.total(base, stats.times(figure.payload, -1)) for figure in shown if figure.target != "dram")
+    if not kept:
+        return "RDMA: bytes of payload through DRAM for each byte, by target"
+    return f"RDMA into device memory: {span(kept, share)} bytes of payload less through DRAM for each byte"
+
+
 def rdma_dram(results: Results) -> Figure | None:
     figures = [figure for figure in rdma.counted_here(results) if figure.payload is not None]
     if not figures:
@@ -239,12 +251,10 @@ def rdma_dram(results: Results) -> Figure | None:
     # Of each fabric one file: other topologies count the same.
     shown = [figure for fabric in groups(figures, lambda figure: figure.fabric)
              for figure in groups(fabric, lambda figure: figure.file)[0]]
-    base = min((figure.payload for figure in shown if figure.target == "dram"), default=None)
-    less = span((None if base is None else base - figure.payload for figure in shown if figure.target != "dram"), share)
     panels = [(f"{group[0].fabric}, {group[0].operation}", [
         Bar(target_name(figure.target), ((figure.payload, colour(figure.target)),), share(figure.payload))
         for figure in group]) for group in groups(shown, lambda figure: (figure.fabric, figure.operation == "read"))]
-    heading = Heading(f"RDMA into device memory: {less} bytes of payload less through DRAM for each byte",
+    heading = Heading(_rdma_finding(shown),
                       f"client and server in one machine, the client's buffer is DRAM; Linux {shown[0].kernel}",
                       _mark(runs(results, "rdma-counts")))
     return bars_figure(heading, panels, Axis(0, 2.6, False, ((0, "0"), (1, "1"), (2, "2"))), "bytes per byte moved")

@@ -10,6 +10,7 @@ from .stats import Sample, Value
 
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
 TARGETS = ("dram", "nvram", "gpu")
+SOFT = ("rxe", "siw")  # fabrics without a NIC
 LATENCY_BYTES = 64  # of one request, in bench table1 as in bench/rdma.sh
 
 

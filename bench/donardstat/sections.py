@@ -458,22 +458,32 @@ def _dram_line(figure: Figure, figures: Iterable[Figure]) -> list[str]:
             share(less), share(figure.overhead), share(figure.bar), grouped(figure.instructions), _agreement(figure)]
 
 
+def _soft_words(is_soft: bool) -> tuple[str, str, str]:
+    """What holds of a NIC in software alone: where it is, how it moves payload, and what it touches besides."""
+    if not is_soft:
+        return "", "", ""
+    return (" (a soft NIC talking to itself)", ": a NIC would move it by DMA, soft RDMA does by the CPU",
+            ", above all socket buffers: soft RDMA copies each byte into one, checks it there and copies it out. A real NIC makes no "
+            "such copy, so that of this table only differences between targets hold for it")
+
+
 def table1_dram(results: Results) -> list[str]:
     """What both ends of RDMA move through DRAM for each byte, by target; from runs with both in one machine."""
     figures = rdma.counted_here(results)
     if not figures:
         return absent("rdma-counts-*.json", "bench/run rdma")
+    there = runs(results, "rdma-counts")
+    where, moved, touched = _soft_words(is_emulated(there) or all(figure.fabric in rdma.SOFT for figure in figures))
+    requests = stats.known(sample.get("requests") for sample in rdma.rdma_samples(there, "") if sample.get("bytes_per_second") is not None)
+    count = f" of {span(requests, grouped)} requests" if requests else ""
     heads = ["fabric", "topology", "operation", "target", "payload / byte", "less than into DRAM", "overhead / byte",
              "BAR / byte", "instructions / MiB", "runs, payload"]
     return [
-        "Client and server are two processes of one machine (a soft NIC talking to itself), since the meter counts in "
-        "one. Both ends are in these counts. **Payload** is the client's buffer, which is DRAM, and the target where "
-        "that is DRAM: a NIC would move it by DMA, soft RDMA does by the CPU. \"Less than into DRAM\" is what a target "
-        "keeps out of DRAM: its own byte for each byte moved, where it lies in a BAR. **Overhead** is the kernel's own "
-        "work, above all socket buffers: soft RDMA copies each byte into one, checks it there and copies it out. A "
-        "real NIC makes no such copy, so that of this table only differences between targets hold for it. Bandwidth "
-        "runs of 160 requests, from the first one until the server has confirmed the last; connecting and registering "
-        "are not in it.",
+        f"Client and server are two processes of one machine{where}, since the meter counts in one. Both ends are in these counts. "
+        f"**Payload** is the client's buffer, which is DRAM, and the target where that is DRAM{moved}. \"Less than into DRAM\" is "
+        "what a target keeps out of DRAM: its own byte for each byte moved, where it lies in a BAR. **Overhead** is the kernel's "
+        f"own work{touched}. Bandwidth runs{count}, from the first one until the server has confirmed the last; connecting and "
+        "registering are not in it.",
         "", *table(4, heads, [_dram_line(figure, figures) for figure in figures])]
 
 

@@ -21,6 +21,10 @@ def runs(**files: Json) -> list[Run]:
     return [Run(name.replace("_", "-"), data) for name, data in files.items()]
 
 
+def of_methods(data: Json, *methods: str) -> Json:
+    return {**data, "samples": [sample for sample in data["samples"] if sample["method"] in methods]}
+
+
 def unmetered(data: Json) -> Json:
     return {**data, "meter": None, "emulated": False, "samples": [{**sample, "measured": None} for sample in data["samples"]]}
 
@@ -74,7 +78,7 @@ class Apart(Case):
         for run in ("copy-sweep-a", "copy-sweep-b"):
             self.shows(lines, rf"^\| drive to region \({run}\) \| 4 KiB \| .* \| 0\.67 \|",
                        rf"^\| drive to region \| 64 KiB \| 4 \| 1 \| donard p2p \({run}\) \|")
-        alone = {**results("copy-sweep"), "samples": [one for one in results("copy-sweep")["samples"] if one["method"] == "donard"]}
+        alone = of_methods(results("copy-sweep"), "donard")
         lines = sections.blocks(runs(copy_sweep_a=alone, copy_sweep_b=results("copy-sweep")))
         self.shows(lines, r"^\| drive to region \(copy-sweep-a\) \| 4 KiB \| 7,710,000 \| - \| - \|")
 
@@ -147,6 +151,28 @@ class Known(Case):
                    r" In 12 copies by `donard-cli`, peer to peer \(Linux 7\.3\.4; .*\), what went through host DRAM is not known")
 
 
+class Headings(Case):
+    """Of plots, where what they compare with was not measured."""
+
+    def test_sweep(self):
+        """report: a sweep of one method is drawn without a comparison"""
+        for method in ("donard", "fio"):
+            data = of_methods(results("copy-sweep"), method)
+            self.assertIn(">CPU instructions per MiB copied, by block size<", self.plot("instructions-by-block", copy_sweep=data))
+            self.assertIn(">Kernel bookkeeping in DRAM per byte copied, by block size<", self.plot("overhead-by-block", copy_sweep=data))
+
+    def test_copies(self):
+        """report: copies that were bounced are drawn without those that were not"""
+        self.assertIn(">Host DRAM touched per byte copied, by method<",
+                      self.plot("dram-per-byte", copy_counts=of_methods(results("copy-counts"), "donard-bounce")))
+
+    def test_rdma(self):
+        """report: targets of RDMA are drawn without one in DRAM"""
+        data = results("rdma-counts")
+        data["samples"] = [sample for sample in data["samples"] if sample["target"] != "dram"]
+        self.assertIn(">RDMA: bytes of payload through DRAM for each byte, by target<", self.plot("rdma-dram", rdma_counts_rxe=data))
+
+
 class Table1(Case):
     def test_shapes(self):
         """report: bandwidth of RDMA is of the sizes and depths that were measured, and lines say which"""
@@ -155,6 +181,18 @@ class Table1(Case):
                    r"^\| a \(64 KiB, depth 16\) \| write \| DRAM \|", r"^\| b \(1 MiB, depth 64\) \| write \| DRAM \|")
         lines = sections.table1(runs(table1_a=results("table1"), table1_b=results("table1")))
         self.shows(lines, r"^Bandwidth is of requests of 64 KiB, depth 16; latency", r"^\| b \| write \| DRAM \|")
+
+    def test_requests(self):
+        """report: bytes of RDMA are of as many requests as were made"""
+        counts = results("rdma-counts")
+        self.shows(sections.table1_dram(runs(rdma_counts_rxe=shaped(counts, requests=1200))), r" Bandwidth runs of 1,200 requests, from the")
+        self.shows(sections.table1_dram(runs(rdma_counts_rxe=counts)), r" Bandwidth runs, from the")
+
+    def test_real_nic(self):
+        """report: of a real NIC nothing is said that holds of one in software alone"""
+        real = {**results("rdma-counts"), "emulated": False}
+        self.assertNotRegex("\n".join(sections.table1_dram(runs(rdma_counts_mlx5=real))), "soft|real NIC")
+        self.shows(sections.table1_dram(runs(rdma_counts_rxe=real)), r"\(a soft NIC talking to itself\)")
 
 
 class Gpu(Case):
