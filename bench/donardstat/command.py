@@ -55,12 +55,36 @@ def joined_options(joined: Sequence[Run]) -> dict[str, Any]:
     return found
 
 
+def regions(run: Run) -> set[str]:
+    return {sample["region"] for sample in run.samples if "region" in sample}
+
+
+def of_region(run: Run) -> dict[str, str]:
+    """If it is of one."""
+    there = regions(run)
+    return {"region": there.pop()} if len(there) == 1 else {}
+
+
+def joined_links(joined: Sequence[Run]) -> list[dict[str, Any]]:
+    """Beside those to other regions they say to which they are: what was counted there is not of the others."""
+    several = len(set().union(*map(regions, joined))) > 1
+    return [{**of_region(run), **link} if several else link for run in joined for link in run.data.get("links") or []]
+
+
+def joined_lists(joined: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
+    """What stands beside the samples, of all, each once."""
+    skipped = [one for run in joined for one in run.data.get("skipped") or []]
+    lists = {"links": joined_links(joined), "skipped": skipped}
+    return {key: [one for at, one in enumerate(found) if one not in found[:at]] for key, found in lists.items()
+            if any(key in run.data for run in joined)}
+
+
 def run_join(options: argparse.Namespace) -> int:
     joined = [run for file in options.files for run in from_stream(text_of(Path(file)), file)]
     for key in ("benchmark", "kernel", "emulated", "meter"):
         if any(run.data.get(key) != joined[0].data.get(key) for run in joined):
             raise Refused(f"these are not one result: they differ in \"{key}\"")
-    data = {**joined[0].data, "options": joined_options(joined)}
+    data = {**joined[0].data, "options": joined_options(joined), **joined_lists(joined)}
     # What a run says for all of its samples, these say themselves beside others'.
     by_sample = isinstance(data["options"].get("page_type"), list)
     data["samples"] = [sample for run in joined for sample in (copy_samples(run) if by_sample else run.samples)]
@@ -104,7 +128,8 @@ def parser() -> argparse.ArgumentParser:
     table.set_defaults(run=run_table)
 
     join = commands.add_parser("join", help="several runs as one result", description="""
-        Prints the first result with the samples of all, and as options a list where they differ. A FILE may hold several
+        Prints the first result with the samples of all, their links, and what they could not measure, and as options a list
+        where they differ. A FILE may hold several
         results, one after the other. Of different benchmarks, kernels or meters nothing is joined.""")
     join.add_argument("--levers", action="store_true", help="the report is to show them as levers")
     join.add_argument("files", nargs="+", metavar="FILE")

@@ -104,10 +104,10 @@ def _direction(link: Link) -> str:
 def lines(run: Run, points: Iterable[Point] = ()) -> list[list[str]]:
     """A line for each path: of the payload what the meter counted at the BAR, if that is known of the path, and what the links
     carry for it."""
-    straight = [point for point in points if point.bar_dma]
     found = []
     for link in _of(run):
         packets, wire, requests = _predicted(link)
+        straight = [point for point in points if point.bar_dma and link.get("region") in (None, point.region)]
         counted = stats.median(point.bar_dma for point in in_direction(straight, link["direction"]))
         found.append([_direction(link), link.get("client_function") or link["client"],
                       link.get("region_function") or "-", link.get("route") or "-", packets, share(counted), wire, requests])

@@ -2,7 +2,8 @@
 """Medians of one benchmark as a table for a terminal."""
 from collections.abc import Callable, Sequence
 
-from . import cache, links, rdma, setup, stats
+from . import apart, cache, links, rdma, setup, stats
+from .apart import named, run_of
 from .rdma import Figure
 from .results import (Point, Refused, Run, copies, counted, cpu_seconds, dram_overhead, dram_payload, faults,
                       groups, instructions, method_order, points)
@@ -13,11 +14,11 @@ from .text import columns, direction_name, grouped, mark, method_name, ratio, sh
 def copy(run: Run) -> list[str]:
     """A line for each method and point, the rate as ratio to the fastest at the same point."""
     found = points(copies([run], ""))
-    lines = []
+    lines, more = [], apart.words(found, ("block_bytes", "queue_depth", "threads"))
     for group in groups(found, lambda point: (point.is_from_region, point.block_bytes, point.queue_depth,
-                                              point.threads)):
+                                              point.threads, run_of(point))):
         fastest = stats.most(point.bytes_per_second for point in group)
-        lines += [_copy_line(point, fastest) for point in sorted(group, key=lambda point: method_order(point.method))]
+        lines += [_copy_line(point, fastest, named(method_name(point.method), more(point))) for point in sorted(group, key=lambda point: method_order(point.method))]
     heads = ["direction", "block", "depth", "threads", "method", "MB/s", "rate/fastest", "payload/B", "overhead/B",
              "DRAM/B", "instructions/MiB", "faults/GiB", "CPU-s/GiB", "verified"]
     return columns(5, heads, lines) + _links(run, found)
@@ -29,9 +30,9 @@ def _links(run: Run, found: Sequence[Point] = ()) -> list[str]:
     return ["", *columns(links.WORDS, links.HEADS, lines)] if lines else []
 
 
-def _copy_line(point: Point, fastest: Value) -> list[str]:
+def _copy_line(point: Point, fastest: Value, name: str) -> list[str]:
     return [direction_name(point.direction), size(point.block_bytes), str(point.queue_depth), str(point.threads),
-            method_name(point.method), grouped(stats.times(point.bytes_per_second, 1e-6)),
+            name, grouped(stats.times(point.bytes_per_second, 1e-6)),
             ratio(stats.over(point.bytes_per_second, fastest)), share(point.payload), share(point.overhead),
             share(point.dram), grouped(point.instructions_per_mib), grouped(point.faults_per_gib),
             ratio(point.cpu_seconds_per_gib), point.verified.strip("*")]

@@ -1,19 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of several runs, regions and shapes: what stays apart, and what tells it apart."""
+import json
 import re
 import shutil
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
-from donardstat import apart, command, gpu, sections
+from donardstat import apart, command, gpu, sections, summary
 from donardstat.results import POINT_KEYS, Run
 from invented import Json, dearer, on_hardware, put, results, shaped, slower
 
 
-def joined(first: Json, *more: Json) -> Json:
-    """As donard-stat join has them."""
-    return {**first, "samples": [sample for data in (first, *more) for sample in data["samples"]]}
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def joined(*parts: Json) -> Json:
+    """By donard-stat join."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number, part in enumerate(parts):
+            put(Path(folder), str(number), part)
+        done = subprocess.run([ROOT / "bench" / "donard-stat", "join", *(f"{folder}/{number}.json" for number in range(len(parts)))],
+                              capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
 
 
 def runs(**files: Json) -> list[Run]:
@@ -114,7 +124,8 @@ class Rates(Case):
 
     def test_other_kernel(self):
         """report: rates of another kernel, region or page type are not those of what was counted"""
-        for rates in (results("copy-rates", "6.12.9"), shaped(results("copy-rates"), region="a"), shaped(results("copy-rates"), page_type="a")):
+        for rates in (results("copy-rates", "6.12.9"), shaped(results("copy-rates"), region="a"),
+                      shaped(results("copy-rates"), page_type="a")):
             lines = sections.methods(runs(copy_counts=results("copy-counts"), copy_rates=rates))
             self.shows(lines, r"^\| donard p2p \| .* \| - \| - \| yes \|$", r"^No rates: `copy-rates\*\.json` are of another kernel")
 
@@ -185,7 +196,8 @@ class Table1(Case):
     def test_requests(self):
         """report: bytes of RDMA are of as many requests as were made"""
         counts = results("rdma-counts")
-        self.shows(sections.table1_dram(runs(rdma_counts_rxe=shaped(counts, requests=1200))), r" Bandwidth runs of 1,200 requests, from the")
+        self.shows(sections.table1_dram(runs(rdma_counts_rxe=shaped(counts, requests=1200))),
+                   r" Bandwidth runs of 1,200 requests, from the")
         self.shows(sections.table1_dram(runs(rdma_counts_rxe=counts)), r" Bandwidth runs, from the")
 
     def test_real_nic(self):
@@ -235,6 +247,42 @@ class Gpu(Case):
         self.shows(lines, r"^Linux 6\.12\.9, 7\.3\.4, one request at a time\. .* take 1\.03 times",
                    self.QUEUE + r" \(Linux 6\.12\.9, gpu-counts-a\) \| .* \| 1\.00 \| yes \|$",
                    self.QUEUE + r" \(Linux 7\.3\.4, gpu-counts-b\) \| .* \| 1\.00 \| yes \|$")
+
+
+class Joined(Case):
+    def test_table(self):
+        """table: regions and page types of a joined result are told apart, and are not each other's fastest"""
+        other = slower(results("copy-rates"))
+        other["options"]["page_type"] = "p2pdma"
+        lines = summary.lines(Run("x", joined(results("copy-rates"), other)))
+        self.shows(lines, *(rf"^drive to region +1 MiB +16 +1 +donard p2p \({pages} pages\) +[0-9,]+ +0\.92 "
+                            for pages in ("generic", "p2pdma")))
+        lines = summary.lines(Run("x", joined(results("copy-rates"), shaped(results("copy-rates"), region="p2pmem1"))))
+        self.shows(lines, *(rf"^drive to region +1 MiB +16 +1 +donard p2p \({region}\) " for region in ("p2pmem0", "p2pmem1")))
+        self.assertNotIn("(", "\n".join(summary.lines(Run("x", results("copy-rates")))[2:]))
+
+    def test_skipped(self):
+        """join: what any run could not measure is kept, once"""
+        parts = [{**results("setup"), "skipped": [{"method": method, "bytes": 65536, "live": 0, "why": "so"}]}
+                 for method in ("pin", "touch", "pin")]
+        self.assertEqual([one["method"] for one in joined(*parts)["skipped"]], ["pin", "touch"])
+        self.assertNotIn("skipped", joined(results("setup"), results("setup")))
+
+    def test_links(self):
+        """join: paths of all runs are kept, and what is counted on one is of its own region"""
+        parts = []
+        for region, each in (("p2pmem0", 1), ("p2pmem1", 3)):
+            part = shaped(results("copy-counts"), region=region)
+            for sample in part["samples"]:
+                sample["measured"]["bar_dma_bytes"] *= each
+            parts.append({**part, "links": [{"direction": "to-region", "client": "/dev/nvme0n1", "region_function": region,
+                                             "unknown": "why"}]})
+        data = joined(*parts)
+        self.assertEqual([link["region"] for link in data["links"]], ["p2pmem0", "p2pmem1"])
+        self.assertEqual([link["region"] for link in joined(data, parts[0])["links"]], ["p2pmem0", "p2pmem1"])
+        self.assertEqual(joined(parts[0], parts[0])["links"], parts[0]["links"])
+        lines = summary.lines(Run("x", data))
+        self.shows(lines, r" p2pmem0 .* 1\.00 ", r" p2pmem1 .* 3\.00 ")
 
 
 if __name__ == "__main__":
