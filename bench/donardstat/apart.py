@@ -2,7 +2,7 @@
 """What tells a point from others, said where a table has no column for it."""
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
-from .results import Point
+from .results import Point, Run
 from .text import plain, size
 
 # All of it, but direction and method, which each table shows, and levers, whose lines have the name of their file.
@@ -37,3 +37,8 @@ def words(there: Iterable[Point], columns: Collection[str]) -> Words:
 
 def named(name: str, more: Sequence[str]) -> str:
     return f"{name} ({', '.join(more)})" if more else name
+
+
+def run_title(run: Run, there: Sequence[Run]) -> list[str]:
+    """Before what a section has of this run, where there are several."""
+    return ["", f"### {run.file} (Linux {run.data['kernel']})"] if len(there) > 1 else []

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an acknowledged write of a write cache costs, and what its destage, beside the kernel's own ways."""
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from . import stats
-from .results import Run, groups, instructions, place_in, runs
+from .apart import named
+from .results import Run, groups, instructions, place_in, runs, version_order
 from .stats import Sample, Value
 from .text import absent, columns, grouped, ratio, share, span, table
 
@@ -13,6 +15,7 @@ BASE = "nvmet"
 PERCENTILES = ("p50", "p90", "max")  # of 32 writes a round: p99 would be the largest
 
 Take = Callable[[Sample], Value]
+T = TypeVar("T")
 
 
 def _of(samples: Iterable[Sample], purpose: str) -> list[Sample]:
@@ -160,8 +163,10 @@ def _judged(group: Sequence[Sample]) -> str:
     return f"missed by {ratio(RATE_GOAL - seen)} {drive}"
 
 
-def rate_goal(samples: Iterable[Sample]) -> str:
-    return f"The goal is {RATE_GOAL} of fio's rate or more; {'; '.join(_judged(group) for group in _by_limit(samples))}."
+def rate_goal(samples: Iterable[Sample]) -> list[str]:
+    """A line, or none of a run without a destage."""
+    judged = [_judged(group) for group in _by_limit(samples)]
+    return [f"The goal is {RATE_GOAL} of fio's rate or more; {'; '.join(judged)}."] if judged else []
 
 
 PARTS = ((2, COUNT_HEADS, counts), (1, BYTES_HEADS, destaged_bytes), (2, LATENCY_HEADS, latency), (1, RATE_HEADS, destage_rates))
@@ -191,24 +196,40 @@ def _fabric(run: Run) -> str:
     return run.options.get("fabric") or run.file.split("-")[-1]
 
 
+def _of_each(there: Sequence[Run], make: Callable[[Sequence[Sample]], list[T]]) -> list[tuple[Run, list[T]]]:
+    """What the runs have of a part. Each is for itself: ratios are of one run."""
+    return [(run, made) for run in there if (made := make(run.samples))]
+
+
+def _rows(there: Sequence[Run], make: Callable[[Sequence[Sample]], list[list[str]]]) -> list[list[str]]:
+    """Where several runs have that part, first cells name them."""
+    found = _of_each(there, make)
+    return [[named(row[0], [run.file] if len(found) > 1 else []), *row[1:]] for run, rows in found for row in rows]
+
+
+def _goals(there: Sequence[Run], judge: Callable[[Sequence[Sample]], list[str]]) -> list[str]:
+    found = _of_each(there, judge)
+    return [f"- {run.file}: {line}" if len(found) > 1 else line for run, lines in found for line in lines]
+
+
 def _on_fabric(there: Sequence[Run], said: set[str]) -> list[str]:
-    samples = [sample for run in there for sample in run.samples]
-    kernel, over = there[0].data["kernel"], f"over {_fabric(there[0])}"
-    refused = [line for line in _refused(samples) if line not in said]
-    lines = ["", f"Linux {kernel}, writes of 4 KiB one behind the other, two machines joined by {_fabric(there[0])}."]
-    if counts(samples):
+    kernels = ", ".join(sorted({run.data["kernel"] for run in there}, key=version_order))
+    over = f"over {_fabric(there[0])}"
+    refused = [line for line in dict.fromkeys(line for run in there for line in _refused(run.samples)) if line not in said]
+    lines = ["", f"Linux {kernels}, writes of 4 KiB one behind the other, two machines joined by {_fabric(there[0])}."]
+    if rows := _rows(there, counts):
         lines += _part(f"Each acknowledged write, {over}", COUNT_WORDS, said,
-                       [*table(2, COUNT_HEADS, counts(samples)), *(["", *refused] if refused else [])])
+                       [*table(2, COUNT_HEADS, rows), *(["", *refused] if refused else [])])
         said.update(refused)
     # From where a drive pulls does not depend on what joins the machines.
-    if destaged_bytes(samples) and BYTES_WORDS not in said:
-        lines += _part(f"Bytes of the destage, {over}", BYTES_WORDS, said, table(1, BYTES_HEADS, destaged_bytes(samples)))
-    if latency(samples):
+    if (rows := _rows(there, destaged_bytes)) and BYTES_WORDS not in said:
+        lines += _part(f"Bytes of the destage, {over}", BYTES_WORDS, said, table(1, BYTES_HEADS, rows))
+    if rows := _rows(there, latency):
         lines += _part(f"Latency before a slow drive, {over}", LATENCY_WORDS, said,
-                       [*table(2, LATENCY_HEADS, latency(samples)), "", *latency_goal(samples)])
-    if destage_rates(samples):
+                       [*table(2, LATENCY_HEADS, rows), "", *_goals(there, latency_goal)])
+    if rows := _rows(there, destage_rates):
         lines += _part(f"Rate of the destage, {over}", RATE_WORDS, said,
-                       [*table(1, RATE_HEADS, destage_rates(samples)), "", rate_goal(samples)])
+                       [*table(1, RATE_HEADS, rows), "", *_goals(there, rate_goal)])
     return lines
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from . import stats
+from .apart import run_title
 from .results import Run, runs
 from .stats import Sample, Value
 from .text import absent, grouped, ratio, size, table
@@ -38,22 +39,39 @@ def _met(samples: Sequence[Sample], folios: Sequence[int], method: str, base: st
     return f"folios of {', '.join(met)}" if met else "none"
 
 
+HEADS = ["folios", "struct pages, bytes", "times less", "memory in all, bytes", "add: times faster",
+         f"map {MAPPED} by single pages: times faster", f"map {MAPPED}: times faster", f"pin {MAPPED}: times faster"]
+
+
+def _folios(run: Run) -> list[int]:
+    return sorted({sample["folio_bytes"] for sample in run.samples})
+
+
+def _lines(run: Run) -> list[list[str]]:
+    """Each size against single pages."""
+    folios = _folios(run)
+    return [_line(run.samples, folio, folios[0]) for folio in folios]
+
+
+def _goals(run: Run) -> str:
+    folios = _folios(run)
+    mapped = _met(run.samples, folios, "map, large", "map, single", MAP_GOAL)
+    described = _met(run.samples, folios, "struct pages", "struct pages", STRUCT_PAGES_GOAL)
+    return (f"The goal for mapping is {MAP_GOAL} times faster: met with {mapped}. "
+            f"The goal for struct pages is {STRUCT_PAGES_GOAL} times less: met with {described}; [uapi.md](uapi.md) says why smaller "
+            "ones save less.")
+
+
 def large_bars(results: Sequence[Run]) -> list[str]:
-    """Each size against single pages: of 4 KiB each, mapped one by one."""
+    """A part for each run: what one BAR costs is no sample of another."""
     there = runs(results, "folios")
     if not there:
         return absent("folios.json", "bench/run folios")
-    samples = [sample for run in there for sample in run.samples]
-    heads = ["folios", "struct pages, bytes", "times less", "memory in all, bytes", "add: times faster",
-             f"map {MAPPED} by single pages: times faster", f"map {MAPPED}: times faster", f"pin {MAPPED}: times faster"]
-    folios = sorted({sample["folio_bytes"] for sample in samples})
-    whole = size(there[0].options["region_bytes"])
-    return [f"A BAR of {whole}, by the size of its folios (`region add --folio`). The first column of bytes is what the kernel "
-            "counts for struct pages (`nr_memmap_pages`), the second is free memory before and after, p2pmem's own records "
-            "included. Times are compared with those of struct pages of 4 KiB each that are mapped, and then pinned, one by one; "
-            "what is mapped has been zeroed before.", "",
-            f"The goal for mapping is {MAP_GOAL} times faster: met with {_met(samples, folios, 'map, large', 'map, single', MAP_GOAL)}. "
-            f"The goal for struct pages is {STRUCT_PAGES_GOAL} times less: met with "
-            f"{_met(samples, folios, 'struct pages', 'struct pages', STRUCT_PAGES_GOAL)}; [uapi.md](uapi.md) says why smaller "
-            "ones save less.", "",
-            *table(1, heads, [_line(samples, folio, folios[0]) for folio in folios])]
+    whole = ", ".join(dict.fromkeys(size(run.options["region_bytes"]) for run in there))
+    lines = [f"A BAR of {whole}, by the size of its folios (`region add --folio`). The first column of bytes is what the kernel "
+             "counts for struct pages (`nr_memmap_pages`), the second is free memory before and after, p2pmem's own records "
+             "included. Times are compared with those of struct pages of 4 KiB each that are mapped, and then pinned, one by one; "
+             "what is mapped has been zeroed before."]
+    for run in there:
+        lines += [*run_title(run, there), "", _goals(run), "", *table(1, HEADS, _lines(run))]
+    return lines

@@ -2,6 +2,7 @@
 """How often the kernel maps memory for DMA, for each command to a drive."""
 from collections.abc import Sequence
 
+from .apart import named
 from .results import Run, runs
 from .stats import Sample
 from .text import absent, method_name, size, table
@@ -25,12 +26,19 @@ def _way(run: Run) -> str:
     return "IOMMU" if "iommu" in run.data["topology"] else "switch"
 
 
-def _lines(run: Run) -> list[list[str]]:
+def _kernel(run: Run, others: Sequence[Run]) -> str:
+    """With the name of the run, where another has the same kernel and way."""
+    alike = [other for other in others if (other.data["kernel"], _way(other)) == (run.data["kernel"], _way(run))]
+    return named(run.data["kernel"], [run.file] if len(alike) > 1 else [])
+
+
+def _lines(run: Run, others: Sequence[Run] = ()) -> list[list[str]]:
+    kernel = _kernel(run, others)
     there = sorted(filter(_is_counted, run.samples), key=lambda sample: (sample["page_type"], sample["block_bytes"],
                                                                          ORDER.index(sample["method"])))
-    lines = [[run.data["kernel"], _way(run), sample["page_type"], size(sample["block_bytes"]), method_name(sample["method"]),
+    lines = [[kernel, _way(run), sample["page_type"], size(sample["block_bytes"]), method_name(sample["method"]),
               _each(sample, "maps"), _each(sample, "unmaps"), _each(sample, "iommu_maps")] for sample in there]
-    refused = [[run.data["kernel"], _way(run), sample["page_type"], "-", "no route", "-", "-", "-"]
+    refused = [[kernel, _way(run), sample["page_type"], "-", "no route", "-", "-", "-"]
                for sample in run.samples if not _is_counted(sample)]
     return _alike(_alike(lines, 4), 3) + refused
 
@@ -62,16 +70,19 @@ def _about_routes(there: Sequence[Run]) -> list[str]:
                 "Where ACS redirects, or between root ports, these pages are mapped as generic ones are."]
 
 
+HEADS = ["kernel", "way", "pages", "blocks", "methods", "maps", "unmaps", "entries into an IOMMU"]
+WORDS = 5  # columns of words
+
+
 def commands(results: Sequence[Run]) -> list[str]:
     """By kernel, way and pages; what costs the same stands in one line."""
     there = sorted(runs(results, "maps"), key=lambda run: [int(part) for part in run.data["kernel"].split("-")[0].split("+")[0].split(".")])
     if not there:
         return absent("maps-*.json", "bench/run maps")
-    heads = ["kernel", "way", "pages", "blocks", "methods", "maps", "unmaps", "entries into an IOMMU"]
     return ["How often the kernel maps memory for DMA, for each NVMe command of a drive that reads into the region: calls of the "
             f"functions by which all its drivers do that{_how_exact(there)}. Where an IOMMU translates, each map is an entry into its "
             "tables, and each unmap a flush of its cache; without one a map is some arithmetic. Nothing is mapped for pages of "
             "type p2pdma: below one switch the drive has their bus addresses. A buffer that is registered with a ring is "
             "pinned once, but the kernel has no way to keep its DMA addresses: up to Linux 7.3 it is mapped with each "
             "command. Where nothing has to be undone without an IOMMU, Linux 7 leaves the unmap out. `copy` makes one command of blocks that lie side by side.", "",
-            *table(5, heads, [line for run in there for line in _lines(run)]), *_about_routes(there)]
+            *table(WORDS, HEADS, [line for run in there for line in _lines(run, there)]), *_about_routes(there)]

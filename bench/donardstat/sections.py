@@ -490,17 +490,20 @@ def table1_dram(results: Results) -> list[str]:
 # ---- the harness itself, and what the page was made from ----
 
 def harness(results: Results) -> list[str]:
-    samples = [sample for run in runs(results, "null") for sample in run.samples]
-    if not samples:
+    there = [run for run in runs(results, "null") if run.samples]
+    if not there:
         return absent("null.json", "bench/run null")
     figures = (counted("instructions_user"), counted("instructions_kernel"), dram_payload, dram_overhead, faults)
     heads = ["between the markers", "instructions, user", "instructions, kernel", "DRAM payload bytes",
              "DRAM overhead bytes", "page faults"]
-    return ["The harness itself, median of a sample: between two markers with nothing in between, and around a process "
-            "that does nothing. Differences of two sizes leave both out of the figures of copies, of requests and of the write "
-            "cache. Those of Setting up and of RDMA are of single runs between two markers: the first line is in each.", "",
-            *table(1, heads, [[group[0]["method"], *(grouped(stats.median(map(figure, group))) for figure in figures)]
-                              for group in groups(samples, lambda sample: sample["method"])])]
+    lines = ["The harness itself, median of a sample: between two markers with nothing in between, and around a process "
+             "that does nothing. Differences of two sizes leave both out of the figures of copies, of requests and of the write "
+             "cache. Those of Setting up and of RDMA are of single runs between two markers: the first line is in each."]
+    for run in there:
+        lines += [*apart.run_title(run, there), "",
+                  *table(1, heads, [[group[0]["method"], *(grouped(stats.median(map(figure, group))) for figure in figures)]
+                                    for group in groups(run.samples, lambda sample: sample["method"])])]
+    return lines
 
 
 def _options(run: Run) -> str:

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from donardstat import apart, command, gpu, sections, summary
+from donardstat import apart, cache, command, folios, gpu, maps, sections, summary
 from donardstat.results import POINT_KEYS, Run
 from invented import Json, dearer, on_hardware, put, results, shaped, slower
 
@@ -283,6 +283,49 @@ class Joined(Case):
         self.assertEqual(joined(parts[0], parts[0])["links"], parts[0]["links"])
         lines = summary.lines(Run("x", data))
         self.shows(lines, r" p2pmem0 .* 1\.00 ", r" p2pmem1 .* 3\.00 ")
+
+
+class Files(Case):
+    """Of several files, where the lab makes one."""
+
+    def test_cache(self):
+        """report: what a cache of each run costs is beside the kernel's own in the same run"""
+        other = results("cache")
+        for sample in other["samples"]:
+            if sample["method"] == "nvmet" and sample["purpose"] == "latency":
+                sample["latency_ns"] = {name: 10 * value for name, value in sample["latency_ns"].items()}
+            if sample["method"] == "fio":
+                sample["seconds"] *= 2
+        lines = cache.section(runs(cache_a_rxe=results("cache"), cache_b_rxe=other))
+        self.shows(lines, r"^\| donard's cache \(cache-a-rxe\) \| 1 \| 48 \| 3 \| 0\.13 \|",
+                   r"^\| donard's cache \(cache-b-rxe\) \| 1 \| 48 \| 3 \| 0\.01 \|",
+                   r"^\| 16 MiB/s \(cache-a-rxe\) \| 3 \| 1\.10 \| 1\.10 \|$", r"^\| 16 MiB/s \(cache-b-rxe\) \| 3 \| 2\.20 \| 2\.20 \|$",
+                   r"^- cache-a-rxe: The goal is a third .*; missed by donard's cache, by NBD",
+                   r"^- cache-b-rxe: The goal is a third .* met by donard's cache, by NBD")
+        self.assertNotIn("(cache", "\n".join(cache.section(runs(cache_rxe=results("cache"), cache_siw=results("cache")))))
+
+    def test_folios(self):
+        """report: each large BAR has a table of its own"""
+        steps = [{"method": "struct pages", "folio_bytes": folio, "bytes": each} for folio, each in ((4096, 1600), (1 << 21, 100))]
+        small = {**results("null"), "benchmark": "folios", "options": {"region_bytes": 1 << 30}, "samples": steps}
+        large = {**small, "options": {"region_bytes": 1 << 36}, "samples": [{**step, "bytes": 64 * step["bytes"]} for step in steps]}
+        lines = folios.large_bars(runs(folios_a=small, folios_b=large))
+        self.shows(lines, r"^A BAR of 1 GiB, 64 GiB, by", r"^### folios-a \(Linux 7\.3\.4\)$",
+                   r"^\| 2 MiB \| 100 \| 16\.00 ", r"^\| 2 MiB \| 6,400 \| 16\.00 ")
+        self.assertNotIn("###", "\n".join(folios.large_bars(runs(folios=small))))
+
+    def test_harness(self):
+        """report: the harness of each kernel has a table of its own"""
+        other = results("null", "6.12.9")
+        for sample in other["samples"]:
+            sample["minor_faults"] = 50
+        lines = sections.harness(runs(null=results("null"), null_6=other))
+        self.shows(lines, r"^### null-6 \(Linux 6\.12\.9\)$", r"^\| process .* \| 20 \|$", r"^\| process .* \| 50 \|$")
+
+    def test_maps(self):
+        """report: maps for DMA of two runs by one way are told apart"""
+        lines = maps.commands(runs(maps_7=results("maps"), maps_7_b=results("maps"), maps_6=results("maps", "6.1.2")))
+        self.shows(lines, r"^\| 7\.3\.4 \(maps-7-b\) \| switch ", r"^\| 6\.1\.2 \| switch ")
 
 
 if __name__ == "__main__":
