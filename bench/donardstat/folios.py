@@ -6,7 +6,7 @@ from . import stats
 from .apart import run_title
 from .results import Run, runs
 from .stats import Sample, Value
-from .text import absent, grouped, ratio, size, table
+from .text import absent, columns, grouped, ratio, size, table
 
 MAPPED = "1 GiB"
 MAP_GOAL, STRUCT_PAGES_GOAL = 100, 16  # times faster, times less
@@ -51,6 +51,11 @@ def _lines(run: Run) -> list[list[str]]:
     """Each size against single pages."""
     folios = _folios(run)
     return [_line(run.samples, folio, folios[0]) for folio in folios]
+
+
+def summary(run: Run) -> list[str]:
+    """For a terminal."""
+    return columns(1, HEADS, _lines(run))
 
 
 def _goals(run: Run) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from .apart import named
 from .results import Run, runs
 from .stats import Sample
-from .text import absent, method_name, size, table
+from .text import absent, columns, method_name, size, table
 
 ORDER = ("queue-registered", "queue", "donard", "donard-passthrough", "fio-fixed", "fio")
 
@@ -72,6 +72,11 @@ def _about_routes(there: Sequence[Run]) -> list[str]:
 
 HEADS = ["kernel", "way", "pages", "blocks", "methods", "maps", "unmaps", "entries into an IOMMU"]
 WORDS = 5  # columns of words
+
+
+def summary(run: Run) -> list[str]:
+    """For a terminal."""
+    return columns(WORDS, HEADS, _lines(run))
 
 
 def commands(results: Sequence[Run]) -> list[str]:

@@ -2,7 +2,7 @@
 """Medians of one benchmark as a table for a terminal."""
 from collections.abc import Callable, Sequence
 
-from . import apart, cache, links, rdma, setup, stats
+from . import apart, cache, folios, links, maps, rdma, setup, stats
 from .apart import named, run_of
 from .rdma import Figure
 from .results import (Point, Refused, Run, copies, counted, cpu_seconds, dram_overhead, dram_payload, faults,
@@ -113,7 +113,7 @@ def nothing(run: Run) -> list[str]:
 
 TABLES: dict[str, Callable[[Run], list[str]]] = {
     "copy": copy, "queue": copy, "setup": setting_up, "table1": table1, "rdma": rdma_requests, "cache": cache.summary,
-    "null": nothing}
+    "null": nothing, "maps": maps.summary, "folios": folios.summary}
 
 
 def lines(run: Run) -> list[str]:

@@ -15,7 +15,7 @@ from unittest import mock
 
 from donardstat import cache, command, plots, rdma, summary
 from donardstat.page import words
-from donardstat.results import Run
+from donardstat.results import Run, read
 from donardstat.text import MARK, RATIOS_MARK
 from invented import Json, copy, dearer, on_hardware, put, results, shaped, slower
 
@@ -583,6 +583,11 @@ class Tables(unittest.TestCase):
     def test_null(self):
         """table: of the harness itself"""
         self.check("null", r"^process +1,000,000 +500,000 +0 +14,096 +20 +0 +1,000$")
+
+    def test_committed(self):
+        """table: of each file that the page was made from"""
+        for path in (ROOT / "docs" / "benchmarks" / "data").glob("*.json"):
+            self.assertGreater(len(summary.lines(read(path))), 2, path.name)
 
     def test_unknown(self):
         """table: of no benchmark that is known"""
