@@ -116,7 +116,12 @@ static bool iommu_is_in_the_way(const struct examination *x, const struct donard
 static void remedy_unrouted(const struct examination *x, struct finding *finding, const struct donard_region_info *region,
 			    const char *client)
 {
-	if (region->page_type == DONARD_PAGES_P2PDMA || iommu_is_in_the_way(x, region, client))
+	const struct pci_function *function = pci_find(&x->pci, client);
+
+	if (function && !route_uses_dma_api(function))
+		find_remedy(finding, "Bind it to its own driver, or keep whoever has it (VFIO) from the region's memory: for a function "
+			    "whose driver does not use the kernel's DMA API, an IOMMU is always taken to translate.");
+	else if (region->page_type == DONARD_PAGES_P2PDMA || iommu_is_in_the_way(x, region, client))
 		find_remedy(finding, "Boot with iommu=pt: both are below one switch, and an IOMMU translates what the device sends. Or "
 			    "keep that device's users out of the region's group.");
 	else if (!x->kernel.p2pdma)

@@ -27,8 +27,7 @@ const struct pci_function *route_host_bridge(const struct pci *pci, const struct
 	return first && (is_at(first, "00.0") || is_root_port(first)) ? first : NULL;
 }
 
-/* Drivers that hand the function on, so that it may get another IOMMU domain at any moment. */
-static bool uses_dma_api(const struct pci_function *client)
+bool route_uses_dma_api(const struct pci_function *client)
 {
 	return client->driver[0] && !strstr(client->driver, "vfio") && strcmp(client->driver, "pci-stub") &&
 	       strcmp(client->driver, "pcieport");
@@ -41,14 +40,14 @@ bool route_starts_dma(const struct pci_function *client)
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (!strcmp(client->driver, others[i]))
 			return false;
-	return uses_dma_api(client);
+	return route_uses_dma_api(client);
 }
 
 bool route_translated(const struct pci_function *client)
 {
 	if (!client->iommu[0])
 		return false;
-	return !uses_dma_api(client) || (strcmp(client->iommu, "identity") && strcmp(client->iommu, "blocked"));
+	return !route_uses_dma_api(client) || (strcmp(client->iommu, "identity") && strcmp(client->iommu, "blocked"));
 }
 
 static const void *bridge_above(const void *node)

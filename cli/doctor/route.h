@@ -40,6 +40,8 @@ const struct pci_function *route_host_bridge(const struct pci *pci, const struct
  * of a board's management controller: there the CPU writes what is shown.
  */
 bool route_starts_dma(const struct pci_function *client);
+/* Not one that hands the function on (VFIO), so that it may get another IOMMU domain at any moment. */
+bool route_uses_dma_api(const struct pci_function *client);
 /* Does an IOMMU translate what @client sends, as far as the module would say? */
 bool route_translated(const struct pci_function *client);
 
