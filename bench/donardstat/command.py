@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from . import guard, summary
+from . import guard, rdma, summary
 from .results import Refused, Run, copy_samples, from_stream, from_text, read, text_in, text_of
 
 DONE, FAILED, USAGE, UNSUPPORTED = range(4)
@@ -79,15 +79,35 @@ def joined_lists(joined: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
             if any(key in run.data for run in joined)}
 
 
-def run_join(options: argparse.Namespace) -> int:
-    joined = [run for file in options.files for run in from_stream(text_of(Path(file)), file)]
+def check_alike(joined: Sequence[Run]) -> None:
+    """Refuses what is not one result."""
     for key in ("benchmark", "kernel", "emulated", "meter"):
         if any(run.data.get(key) != joined[0].data.get(key) for run in joined):
             raise Refused(f"these are not one result: they differ in \"{key}\"")
+    if joined[0].data.get("benchmark") == "cache":
+        check_parts(joined)
+
+
+def check_parts(joined: Sequence[Run]) -> None:
+    """Refuses two of one part of a cache: ratios are within a round, and both have the same rounds."""
+    seen: set[str] = set()
+    for run in joined:
+        parts = {sample["purpose"] for sample in run.samples}
+        if seen & parts:
+            raise Refused(f"these are not one result: several have \"{min(seen & parts)}\" of a cache, "
+                          "whose rounds would be mixed")
+        seen |= parts
+
+
+def run_join(options: argparse.Namespace) -> int:
+    joined = [run for file in options.files for run in from_stream(text_of(Path(file)), file)]
+    check_alike(joined)
     data = {**joined[0].data, "options": joined_options(joined), **joined_lists(joined)}
     # What a run says for all of its samples, these say themselves beside others'.
     by_sample = isinstance(data["options"].get("page_type"), list)
     data["samples"] = [sample for run in joined for sample in (copy_samples(run) if by_sample else run.samples)]
+    if data.get("benchmark") == "table1":
+        rdma.samples_of(Run(" ".join(options.files), data))  # refuses bandwidth of which there is no median
     if options.levers:
         data["options"]["levers"] = True
     print(json.dumps(data, separators=(",", ":"), ensure_ascii=False))
@@ -129,8 +149,9 @@ def parser() -> argparse.ArgumentParser:
 
     join = commands.add_parser("join", help="several runs as one result", description="""
         Prints the first result with the samples of all, their links, and what they could not measure, and as options a list
-        where they differ. A FILE may hold several
-        results, one after the other. Of different benchmarks, kernels or meters nothing is joined.""")
+        where they differ. A FILE may hold several results, one after the other. Results of different benchmarks, kernels
+        or meters are not joined, nor two of one part of a cache, nor bandwidth of RDMA by requests of different sizes or
+        depths.""")
     join.add_argument("--levers", action="store_true", help="the report is to show them as levers")
     join.add_argument("files", nargs="+", metavar="FILE")
     join.set_defaults(run=run_join)

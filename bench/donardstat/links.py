@@ -38,6 +38,15 @@ def _of(run: Run) -> list[Link]:
     return [{key.replace("drive", "client", 1): value for key, value in link.items()} for link in run.data.get("links") or []]
 
 
+def _paths(run: Run) -> list[tuple[Link, set[str | None]]]:
+    """Each once, with the regions that it leads to: all of one BAR have the same. None: the link does not say which."""
+    found: dict[tuple[tuple[str, Any], ...], set[str | None]] = {}
+    for link in _of(run):
+        region = link.pop("region", None)
+        found.setdefault(tuple(link.items()), set()).add(region)
+    return [(dict(path), regions) for path, regions in found.items()]
+
+
 def _header(link: Link) -> int:
     return WIDE_HEADER_BYTES if link["wide_address"] else HEADER_BYTES
 
@@ -105,9 +114,9 @@ def lines(run: Run, points: Iterable[Point] = ()) -> list[list[str]]:
     """A line for each path: of the payload what the meter counted at the BAR, if that is known of the path, and what the links
     carry for it."""
     found = []
-    for link in _of(run):
+    for link, regions in _paths(run):
         packets, wire, requests = _predicted(link)
-        straight = [point for point in points if point.bar_dma and link.get("region") in (None, point.region)]
+        straight = [point for point in points if point.bar_dma and (None in regions or point.region in regions)]
         counted = stats.median(point.bar_dma for point in in_direction(straight, link["direction"]))
         found.append([_direction(link), link.get("client_function") or link["client"],
                       link.get("region_function") or "-", link.get("route") or "-", packets, share(counted), wire, requests])

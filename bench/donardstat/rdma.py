@@ -4,13 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from . import stats
-from .results import (MIB, Run, bar, dram_all, dram_overhead, dram_payload, dram_sampled, groups, instructions,
+from .results import (MIB, Refused, Run, bar, dram_all, dram_overhead, dram_payload, dram_sampled, groups, instructions,
                       place_in, runs, verdict)
 from .stats import Sample, Value
 
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
 TARGETS = ("dram", "nvram", "gpu")
 SOFT = ("rxe", "siw")  # fabrics without a NIC
+SHAPE = ("block_bytes", "queue_depth")
 LATENCY_BYTES = 64  # of one request, in bench table1 as in bench/rdma.sh
 
 
@@ -65,8 +66,23 @@ def rdma_sample(run: Run, sample: Sample) -> Sample:
     return seen
 
 
+def _shape(samples: Iterable[Sample], key: str) -> list[Value]:
+    """All that there is, of requests for bandwidth."""
+    return sorted(set(stats.known(sample.get(key) for sample in samples if sample.get("bytes_per_second") is not None)))
+
+
+def samples_of(run: Run) -> list[Sample]:
+    """Refused where requests for bandwidth are of several sizes or depths: no figure is of all of them."""
+    found = [rdma_sample(run, sample) for sample in run.samples]
+    for key in SHAPE:
+        if len(_shape(found, key)) > 1:
+            raise Refused(f"'{run.file}' is not one result: its requests for bandwidth differ in \"{key}\". Keep each in a "
+                          "file of its own")
+    return found
+
+
 def rdma_samples(results: Iterable[Run], prefix: str = "table1") -> list[Sample]:
-    return [rdma_sample(run, sample) for run in runs(results, prefix) for sample in run.samples]
+    return [sample for run in runs(results, prefix) for sample in samples_of(run)]
 
 
 @dataclass(frozen=True)
@@ -81,9 +97,8 @@ class Figure:
     kernel: str
     file: str
     both_ends: bool  # in the machine whose meter counted
-    # Of the requests for bandwidth, once each; several where results were joined.
-    block_bytes: tuple[int, ...]
-    queue_depth: tuple[int, ...]
+    block_bytes: Value  # of requests for bandwidth, as is queue_depth
+    queue_depth: Value
     dram: Value
     payload: Value
     payloads: tuple[Value, ...]  # all that were seen, once each
@@ -132,11 +147,10 @@ def _figure(samples: Sequence[Sample]) -> Figure:
         return stats.median(sample.get(key) for sample in samples)
 
     payloads = stats.known(sample.get("payload") for sample in samples)
-    rated = [sample for sample in samples if sample.get("bytes_per_second") is not None]
     return Figure(
         **{key: samples[0].get(key) for key in
            ("fabric", "topology", "operation", "target", "method", "kernel", "file", "both_ends")},
-        **{key: tuple(sorted({sample[key] for sample in rated})) for key in ("block_bytes", "queue_depth")},
+        **{key: _first(*_shape(samples, key)) for key in SHAPE},
         dram=median("dram"), payload=median("payload"), payloads=tuple(sorted(set(payloads))),
         counted=len(payloads), overhead=median("overhead"), bar=median("bar"),
         instructions=median("instructions"), bytes_per_second=median("bytes_per_second"),

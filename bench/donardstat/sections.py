@@ -392,13 +392,13 @@ SHAPE_WORDS = {"block_bytes": lambda blocks: span(blocks, size), "queue_depth": 
 def _shapes_said(figures: Iterable[Figure]) -> str:
     """Sizes and depths of the requests for bandwidth."""
     there = list(figures)
-    return ", ".join(words(value for figure in there for value in getattr(figure, key)) for key, words in SHAPE_WORDS.items())
+    return ", ".join(words(getattr(figure, key) for figure in there) for key, words in SHAPE_WORDS.items())
 
 
 def _run_name(figure: Figure, figures: Sequence[Figure]) -> str:
     """With the shape of its requests, where runs differ in it: ratios are to the same run, absolute figures are not."""
     several = (key for key in SHAPE_WORDS if len({getattr(one, key) for one in figures if getattr(one, key)}) > 1)
-    return named(figure.run_name(figures), [SHAPE_WORDS[key](getattr(figure, key)) for key in several])
+    return named(figure.run_name(figures), [SHAPE_WORDS[key]([getattr(figure, key)]) for key in several])
 
 
 def _table1_line(figure: Figure, figures: Sequence[Figure], counts: Sequence[Figure], emulated: bool) -> list[str]:

@@ -68,7 +68,7 @@ def _table1_line(figure: Figure, base: Figure) -> list[str]:
 
 
 def table1(run: Run) -> list[str]:
-    figures = [figure for figure in rdma.figures([rdma.rdma_sample(run, sample) for sample in run.samples])
+    figures = [figure for figure in rdma.figures(rdma.samples_of(run))
                if figure.method == "donard"]
     names = list(dict.fromkeys(sample.get("name") or sample.get("target") for sample in run.samples))
     lines = []

@@ -9,20 +9,26 @@ import unittest
 from pathlib import Path
 
 from donardstat import apart, cache, command, folios, gpu, maps, sections, summary
-from donardstat.results import POINT_KEYS, Run
-from invented import Json, dearer, on_hardware, put, results, shaped, slower
+from donardstat.results import POINT_KEYS, Refused, Run
+from invented import BOTH, Json, dearer, on_hardware, put, results, shaped, slower
 
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def joined(*parts: Json) -> Json:
-    """By donard-stat join."""
+def join(*parts: Json) -> subprocess.CompletedProcess:
     with tempfile.TemporaryDirectory() as folder:
         for number, part in enumerate(parts):
             put(Path(folder), str(number), part)
-        done = subprocess.run([ROOT / "bench" / "donard-stat", "join", *(f"{folder}/{number}.json" for number in range(len(parts)))],
-                              capture_output=True, text=True, check=True)
+        files = [f"{folder}/{number}.json" for number in range(len(parts))]
+        return subprocess.run([ROOT / "bench" / "donard-stat", "join", *files], capture_output=True, text=True, check=False)
+
+
+def joined(*parts: Json) -> Json:
+    """By donard-stat join."""
+    done = join(*parts)
+    if done.returncode:
+        raise AssertionError(done.stderr)
     return json.loads(done.stdout)
 
 
@@ -37,6 +43,21 @@ def of_methods(data: Json, *methods: str) -> Json:
 
 def unmetered(data: Json) -> Json:
     return {**data, "meter": None, "emulated": False, "samples": [{**sample, "measured": None} for sample in data["samples"]]}
+
+
+def in_direction(data: Json, direction: str) -> Json:
+    return {**data, "samples": [sample for sample in data["samples"] if sample["direction"] == direction]}
+
+
+def of_purpose(data: Json, purpose: str) -> Json:
+    return {**data, "samples": [sample for sample in data["samples"] if sample["purpose"] == purpose]}
+
+
+def twice_the_instructions(data: Json) -> Json:
+    for sample in data["samples"]:
+        for key in ("instructions_user", "instructions_kernel"):
+            sample["measured"][key] *= 2
+    return data
 
 
 class Case(unittest.TestCase):
@@ -193,6 +214,31 @@ class Table1(Case):
         lines = sections.table1(runs(table1_a=results("table1"), table1_b=results("table1")))
         self.shows(lines, r"^Bandwidth is of requests of 64 KiB, depth 16; latency", r"^\| b \| write \| DRAM \|")
 
+    def test_mixed(self):
+        """join, report: bandwidth of RDMA by requests of several sizes or depths is not one result"""
+        for key, value in (("block_bytes", 1 << 20), ("queue_depth", 64)):
+            with self.subTest(key):
+                other = shaped(results("table1"), **{key: value})
+                done = join(results("table1"), other)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertRegex(done.stderr, f"^join: '.*' is not one result: .* for bandwidth differ in \"{key}\"\\.")
+                mixed = {**other, "samples": results("table1")["samples"] + other["samples"]}
+                for make in (lambda: sections.table1(runs(table1_a=mixed)), lambda: summary.lines(Run("x", mixed))):
+                    with self.assertRaisesRegex(Refused, f"differ in \"{key}\""):
+                        make()
+        latency = {**results("rdma-counts"), "samples": [{**sample, "operation": "latency", "block_bytes": 64, "queue_depth": 1}
+                                                         for sample in results("rdma-counts")["samples"]]}
+        self.assertEqual(len(joined(results("rdma-counts"), latency)["samples"]), 24)
+
+    def test_no_depth(self):
+        """report: who does not say the depth of its requests has a line all the same"""
+        data = results("table1")
+        for sample in data["samples"]:
+            if sample["method"] == "perftest":
+                del sample["queue_depth"]
+        self.shows(sections.table1(runs(table1_a=data)), r"^Bandwidth is of requests of 64 KiB, depth 16; latency",
+                   r"^\| rxe \| write \| DRAM \| .* \| 1\.00 \| yes \|$")
+
     def test_requests(self):
         """report: bytes of RDMA are of as many requests as were made"""
         counts = results("rdma-counts")
@@ -261,6 +307,15 @@ class Joined(Case):
         self.shows(lines, *(rf"^drive to region +1 MiB +16 +1 +donard p2p \({region}\) " for region in ("p2pmem0", "p2pmem1")))
         self.assertNotIn("(", "\n".join(summary.lines(Run("x", results("copy-rates")))[2:]))
 
+    def test_cache(self):
+        """join: parts of a cache's result are joined, but not two of one part, whose rounds would be mixed"""
+        data = results("cache")
+        for parts in ((data, data), (data, of_purpose(data, "latency"))):
+            done = join(*parts)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertRegex(done.stderr, "^join: these are not one result: several have \"[a-z-]+\" of a cache")
+        self.assertEqual(len(joined(of_purpose(data, "latency"), of_purpose(data, "destage"))["samples"]), 15 + 24)
+
     def test_skipped(self):
         """join: what any run could not measure is kept, once"""
         parts = [{**results("setup"), "skipped": [{"method": method, "bytes": 65536, "live": 0, "why": "so"}]}
@@ -283,6 +338,19 @@ class Joined(Case):
         self.assertEqual(joined(parts[0], parts[0])["links"], parts[0]["links"])
         lines = summary.lines(Run("x", data))
         self.shows(lines, r" p2pmem0 .* 1\.00 ", r" p2pmem1 .* 3\.00 ")
+
+    def test_one_bar(self):
+        """table: regions of one BAR have one path"""
+        parts = []
+        for region, function, each in (("gpu:0", "0000:03:00.0", 2), ("p2pmem0", "0000:03:00.0", 2),
+                                       ("p2pmem1", "0000:04:00.0", 3)):
+            part = shaped(results("copy-counts"), region=region)
+            for sample in part["samples"]:
+                sample["measured"]["bar_dma_bytes"] *= each
+            parts.append({**part, "links": [{"direction": "to-region", "client": "/dev/nvme0n1", "region_function": function,
+                                             "unknown": "why"}]})
+        lines = [line.split() for line in summary.lines(Run("x", joined(*parts))) if "/dev/nvme0n1" in line]
+        self.assertEqual([(line[4], line[7]) for line in lines], [("0000:03:00.0", "2.00"), ("0000:04:00.0", "3.00")])
 
 
 class Files(Case):
