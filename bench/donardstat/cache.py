@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from . import stats
-from .apart import named
-from .results import Run, groups, instructions, place_in, runs, version_order
+from .apart import kernels, linux, named
+from .results import Run, groups, instructions, place_in, runs
 from .stats import Sample, Value
 from .text import absent, columns, grouped, ratio, share, span, table
 
@@ -202,9 +202,11 @@ def _of_each(there: Sequence[Run], make: Callable[[Sequence[Sample]], list[T]]) 
 
 
 def _rows(there: Sequence[Run], make: Callable[[Sequence[Sample]], list[list[str]]]) -> list[list[str]]:
-    """Where several runs have that part, first cells name them."""
+    """Where several runs have that part, first cells name them; and their kernels, where these differ."""
     found = _of_each(there, make)
-    return [[named(row[0], [run.file] if len(found) > 1 else []), *row[1:]] for run, rows in found for row in rows]
+    several = len({linux(run) for run in there}) > 1
+    return [[named(row[0], [*([run.file] if len(found) > 1 else []), *([linux(run)] if several else [])]), *row[1:]]
+            for run, rows in found for row in rows]
 
 
 def _goals(there: Sequence[Run], judge: Callable[[Sequence[Sample]], list[str]]) -> list[str]:
@@ -213,10 +215,10 @@ def _goals(there: Sequence[Run], judge: Callable[[Sequence[Sample]], list[str]])
 
 
 def _on_fabric(there: Sequence[Run], said: set[str]) -> list[str]:
-    kernels = ", ".join(sorted({run.data["kernel"] for run in there}, key=version_order))
     over = f"over {_fabric(there[0])}"
     refused = [line for line in dict.fromkeys(line for run in there for line in _refused(run.samples)) if line not in said]
-    lines = ["", f"Linux {kernels}, writes of 4 KiB one behind the other, two machines joined by {_fabric(there[0])}."]
+    lines = ["", f"{kernels(run.data['kernel'] for run in there)}, writes of 4 KiB one behind the other, "
+                 f"two machines joined by {_fabric(there[0])}."]
     if rows := _rows(there, counts):
         lines += _part(f"Each acknowledged write, {over}", COUNT_WORDS, said,
                        [*table(2, COUNT_HEADS, rows), *(["", *refused] if refused else [])])

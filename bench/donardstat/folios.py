@@ -72,11 +72,12 @@ def large_bars(results: Sequence[Run]) -> list[str]:
     there = runs(results, "folios")
     if not there:
         return absent("folios.json", "bench/run folios")
-    whole = ", ".join(dict.fromkeys(size(run.options["region_bytes"]) for run in there))
-    lines = [f"A BAR of {whole}, by the size of its folios (`region add --folio`). The first column of bytes is what the kernel "
-             "counts for struct pages (`nr_memmap_pages`), the second is free memory before and after, p2pmem's own records "
-             "included. Times are compared with those of struct pages of 4 KiB each that are mapped, and then pinned, one by one; "
-             "what is mapped has been zeroed before."]
-    for run in there:
-        lines += [*run_title(run, there), "", _goals(run), "", *table(1, HEADS, _lines(run))]
+    bars = [f"BAR of {size(run.options['region_bytes'])}" for run in there]
+    several = len(set(bars)) > 1
+    lines = [f"A {'BAR' if several else bars[0]}, by the size of its folios (`region add --folio`). The first column of bytes "
+             "is what the kernel counts for struct pages (`nr_memmap_pages`), the second is free memory before and after, "
+             "p2pmem's own records included. Times are compared with those of struct pages of 4 KiB each that are mapped, and "
+             "then pinned, one by one; what is mapped has been zeroed before."]
+    for run, bar in zip(there, bars):
+        lines += [*run_title(run, there, [bar] if several else []), "", _goals(run), "", *table(1, HEADS, _lines(run))]
     return lines

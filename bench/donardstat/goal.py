@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import stats
+from .apart import Words, pages
 from .results import MIB, Point, groups, of_method, version_order
 from .stats import Value
-from .text import direction_name, fixed, plain, size
+from .text import direction_name, fixed, size
 
 LIMIT, NEWEST_LIMIT, NEWEST = 100, 80, 7  # in hundredths of fio's; the lower one since that Linux
 # Switches of one request by which two programs may differ and have still slept equally often.
@@ -54,7 +55,7 @@ def _all_judged(by_shape: Sequence[Sequence[Point]]) -> list[Judged]:
     return [_judged(mine, fio) for mine, fio in pairs if mine and fio]
 
 
-def _at_depth(lines: Sequence[Judged]) -> str:
+def _at_depth(lines: Sequence[Judged], more: Words) -> str:
     depth = f"depth {lines[0].point.queue_depth}"
     if any(line.worst is None for line in lines):
         return f"not known at {depth}"
@@ -62,14 +63,15 @@ def _at_depth(lines: Sequence[Judged]) -> str:
     if not missed:
         return f"met at {depth}"
     worst = max(missed, key=lambda line: line.missed_by)
+    where = [direction_name(worst.point.direction), size(worst.point.block_bytes), *more(worst.point)]
     return (f"missed at {depth} in {len(missed)} of {len(lines)} lines, by {fixed(worst.missed_by / 100, 2)} at most "
-            f"({direction_name(worst.point.direction)}, {size(worst.point.block_bytes)})")
+            f"({', '.join(where)})")
 
 
-def _of_kernel(lines: Sequence[Judged]) -> str:
+def _of_kernel(lines: Sequence[Judged], more: Words) -> str:
     point = lines[0].point
     depths = sorted(groups(lines, lambda line: line.point.queue_depth), key=lambda group: group[0].point.queue_depth)
-    return f"- Linux {point.kernel}, {plain(point.page_type)} pages: {'; '.join(map(_at_depth, depths))}."
+    return f"- Linux {point.kernel}, {pages(point.page_type)}: {'; '.join(_at_depth(group, more) for group in depths)}."
 
 
 def _alone(lines: Sequence[Judged]) -> list[str]:
@@ -86,7 +88,8 @@ def _alone(lines: Sequence[Judged]) -> list[str]:
                 "the queue slept more often than fio."]
 
 
-def lines(by_shape: Sequence[Sequence[Point]]) -> list[str]:
+def lines(by_shape: Sequence[Sequence[Point]], more: Words) -> list[str]:
+    """@more: what tells a point from others, as in the table above."""
     judged = _all_judged(by_shape)
     if not judged:
         return []
@@ -94,4 +97,4 @@ def lines(by_shape: Sequence[Sequence[Point]]) -> list[str]:
     return ["", "The goal of a queue is no more than fio's instructions and overhead, and from Linux "
                 f"{NEWEST} on at most {fixed(NEWEST_LIMIT / 100, 2)} of each; of registered memory where the kernel registers it. "
                 "A line meets it with both ratios:", "",
-            *map(_of_kernel, by_kernel), *_alone(judged)]
+            *(_of_kernel(group, more) for group in by_kernel), *_alone(judged)]

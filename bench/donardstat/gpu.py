@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from . import apart, stats
 from .apart import Words, named
-from .results import MIB, Point, Run, copies, groups, is_emulated, method_order, of_method, points, version_order
+from .results import MIB, Point, Run, copies, groups, is_emulated, method_order, of_method, points
 from .stats import Value
 from .text import absent, direction_name, grouped, method_name, ratio, share, size, span, table
 
@@ -15,15 +15,6 @@ LARGE_BYTES = 64 << 10
 LAYER_GOAL_PERCENT = 5
 
 
-def _shape(point: Point) -> tuple:
-    """What is compared. fio's region is another than the GPU's, and yet in the same run."""
-    return point.is_from_region, point.block_bytes, point.page_type, point.file
-
-
-def _is_gpu(point: Point) -> bool:
-    return point.region.startswith("gpu:")
-
-
 def _each(point: Point, per_mib: Value) -> Value:
     """Of one request."""
     return stats.over(per_mib, MIB / point.block_bytes)
@@ -31,23 +22,18 @@ def _each(point: Point, per_mib: Value) -> Value:
 
 def _names(alone: Sequence[Point]) -> Callable[[Point], str]:
     """The method, and what tells it from the same one of another line. fio's region is none of a GPU's."""
-    more: dict[bool, Words] = {is_gpu: apart.words([point for point in alone if _is_gpu(point) == is_gpu], ("block_bytes",))
+    more: dict[bool, Words] = {is_gpu: apart.words([point for point in alone if point.is_of_gpu == is_gpu], ("block_bytes",))
                                for is_gpu in (True, False)}
 
     def name(point: Point) -> str:
-        way = method_name(point.method) + ("" if _is_gpu(point) else ", onto the same BAR")
-        return named(way, more[_is_gpu(point)](point))
+        way = method_name(point.method) + ("" if point.is_of_gpu else ", onto the same BAR")
+        return named(way, more[point.is_of_gpu](point))
 
     return name
 
 
-def _beside(point: Point, group: Sequence[Point], method: str) -> Point | None:
-    """Of the same GPU, if it is one's."""
-    return of_method((one for one in group if one.region == point.region or not _is_gpu(point)), method)
-
-
 def _to_base(point: Point, group: Sequence[Point], method: str = BASE) -> Value:
-    base = _beside(point, group, method)
+    base = of_method(group, method)
     return stats.over(point.instructions_per_mib, base.instructions_per_mib if base else None)
 
 
@@ -60,7 +46,7 @@ def _line(point: Point, group: Sequence[Point], name: str) -> list[str]:
 
 def _own_percent(point: Point, group: Sequence[Point]) -> Value:
     """What the layer's own instructions, all in user space, add to those of the base."""
-    base = _beside(point, group, BASE)
+    base = of_method(group, BASE)
     if base is None:
         return None
     return stats.times(stats.over(stats.total(point.user_instructions_per_mib, stats.times(base.user_instructions_per_mib, -1)),
@@ -92,16 +78,19 @@ def requests(results: Sequence[Run]) -> list[str]:
     samples = copies(results, "gpu-counts")
     if not samples:
         return absent("gpu-counts-*.json", "bench/run gpu")
-    alone = [point for point in points(samples) if point.queue_depth == 1 and point.threads == 1]
+    found = points(samples)
+    alone = [point for point in found if point.queue_depth == 1 and point.threads == 1]
     if not alone:
         return ["No requests one at a time (depth 1, one thread) in `gpu-counts-*.json`, by which ways are compared here: "
                 "`bench/donard-stat table` prints what there is."]
-    by_shape, name = groups(alone, _shape), _names(alone)
+    compared, name = apart.compared(alone), _names(alone)
+    by_shape = groups(alone, lambda point: (point.is_from_region, point.block_bytes, compared(point)))
     heads = ["direction", "block", "method", "DMA payload", "CPU payload", "overhead, bytes", "instructions, user",
              "instructions in all", "/ queue's", "last block verified"]
-    kernels = ", ".join(sorted({point.kernel for point in alone}, key=version_order))
-    return [f"Linux {kernels}, one request at a time. {_layer(by_shape, is_emulated(results))}"
+    others = ["", "Requests of other depths, or of several threads, are not here: `bench/donard-stat table` prints them."]
+    return [f"{apart.kernels(point.kernel for point in alone)}, one request at a time. {_layer(by_shape, is_emulated(results))}"
             "Payload is in bytes of DRAM for each byte moved, the rest is of one request. "
             "Ratios are to the queue without registered memory.", "",
             *table(3, heads, [_line(point, group, name(point)) for group in by_shape
-                              for point in sorted(group, key=lambda point: method_order(point.method))])]
+                              for point in sorted(group, key=lambda point: method_order(point.method))]),
+            *(others if len(alone) < len(found) else [])]

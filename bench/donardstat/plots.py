@@ -6,11 +6,11 @@ from pathlib import Path
 import matplotlib
 from matplotlib.figure import Figure
 
-from . import rdma, setup, stats
+from . import apart, rdma, setup, stats
 from .figure import (STYLE, Axis, Bar, Heading, Line, Panel, bars_figure, colour, linear_axis, lines_figure, save,
                      size_axis, value_axis)
 from .results import (Point, Run, copies, directions, groups, in_direction, is_emulated, main_case, method_order,
-                      of_first_run, of_method, points, runs, usual_shape, version_order, without_levers)
+                      of_first_run, of_method, points, runs, usual_shape, without_levers)
 from .setup import Cost
 from .stats import Value
 from .text import direction_name, grouped, mark, method_name, ratio, share, short, span, target_name
@@ -231,8 +231,8 @@ def latency(results: Results) -> Figure | None:
         return None
     panels = [_latency_panel(group, figures, value_axis(values), emulated)
               for group in groups(figures, lambda figure: (figure.fabric, figure.file, figure.operation == "read"))]
-    kernels = ", ".join(sorted({figure.kernel for figure in figures if figure.kernel}, key=version_order))
-    return lines_figure(Heading(_latency_finding(figures), f"donard-cli rdma, Linux {kernels}, percentiles: "
+    kernels = apart.kernels(figure.kernel for figure in figures if figure.kernel)
+    return lines_figure(Heading(_latency_finding(figures), f"donard-cli rdma, {kernels}, percentiles: "
                                 "medians over rounds", _mark(there)), panels, label_room=0.13)
 
 

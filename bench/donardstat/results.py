@@ -241,6 +241,11 @@ class Point:
         return stats.total(self.dma_payload, self.cpu_payload)
 
     @property
+    def is_of_gpu(self) -> bool:
+        """Between a drive and memory of a GPU, and not a region."""
+        return str(self.region).startswith("gpu:")
+
+    @property
     def is_from_region(self) -> bool:
         return self.direction == "from-region"
 

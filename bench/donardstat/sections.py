@@ -53,11 +53,10 @@ def _bounced(bounce: Sequence[Point]) -> str:
 
 
 def _in_copies(p2p: Sequence[Point], bounce: Sequence[Point], meters: dict[str, str]) -> str:
-    kernels = ", ".join(sorted({point.kernel for point in p2p}, key=version_order))
     page_types = ", ".join(sorted({point.page_type or "" for point in p2p}))
     went = _went_through(p2p, ", ".join(sorted({meters[point.file] for point in p2p})))
-    return (f"In {sum(point.copies for point in p2p)} copies by `donard-cli`, peer to peer (Linux {kernels}; page types "
-            f"{page_types}), {went}{_bounced(bounce)}")
+    return (f"In {sum(point.copies for point in p2p)} copies by `donard-cli`, peer to peer "
+            f"({apart.kernels(point.kernel for point in p2p)}; page types {page_types}), {went}{_bounced(bounce)}")
 
 
 def summary(results: Results) -> list[str]:
@@ -91,7 +90,7 @@ def _of_its_run(rates: Sequence[Point], point: Point) -> Sequence[Point]:
 def _method_line(point: Point, more: Words, all_rates: Sequence[Point], emulated: bool) -> list[str]:
     """Rates as ratios to the fastest; of real machines in MB/s, too. An emulator's seconds mean nothing; how they
     compare does."""
-    rates = _of_its_run(all_rates, point)
+    rates = in_direction(_of_its_run(all_rates, point), point.direction)
     fastest = stats.most(rated.bytes_per_second for rated in rates)
     mine, donard = of_method(rates, point.method), of_method(rates, "donard")
     rate, cpu = (mine.bytes_per_second, mine.cpu_seconds_per_gib) if mine else (None, None)
@@ -108,10 +107,9 @@ def _methods_in(direction: str, all_points: Sequence[Point], rates: Sequence[Poi
              "page faults / GiB", "CPU time / donard's" if emulated else "CPU s / GiB",
              *([] if emulated else ["MB/s"]), "rate / fastest", "verified"]
     chosen = sorted(in_direction(all_points, direction), key=lambda point: method_order(point.method))
-    rated = in_direction(rates, direction)
     more = apart.words(all_points, ())
     return [f"### {direction_name(direction).capitalize()}", "",
-            *table(1, heads, [_method_line(point, more, rated, emulated) for point in chosen]), ""]
+            *table(1, heads, [_method_line(point, more, rates, emulated) for point in chosen]), ""]
 
 
 def _scrambled(timed: Iterable[Sample]) -> list[str]:
@@ -130,10 +128,12 @@ def _timed(results: Results, metered: Iterable[Sample], like: Sample) -> list[Sa
 
 def _borrowed(all_points: Iterable[Point], rates: Sequence[Point]) -> list[str]:
     """Whose rates those lines have that were not timed themselves, where there are several."""
-    files = {rated.file for rated in rates}
-    if len(files) < 2 or all(point.file in files for point in all_points):
+    files, mine = sorted({rated.file for rated in rates}), {point.file for point in all_points}
+    if len(files) < 2 or mine <= set(files):
         return []
-    return [f"Rates of what ran under the meter are of `{min(files)}.json`.", ""]
+    others = ", ".join(f"`{file}.json`" for file in files[1:] if file not in mine)
+    left_out = f"; those of {others} are left out" if others else ""
+    return [f"Rates of what ran under the meter are of `{files[0]}.json`{left_out}.", ""]
 
 
 def _without_rates(results: Results) -> list[str]:
@@ -152,7 +152,7 @@ def methods(results: Results) -> list[str]:
         return absent("copy-counts-*.json", "bench/run copy")
     timed = _timed(results, metered, chosen[0])
     rates = points(usual_shape(timed))
-    where = f"Linux {chosen[0]['kernel']}, {chosen[0]['region']}, {chosen[0]['page_type']} pages"
+    where = f"Linux {chosen[0]['kernel']}, {chosen[0]['region']}, {apart.pages(chosen[0]['page_type'])}"
     all_points = points(usual_shape(chosen))
     if not all_points:
         return [f"{where}: no {OTHER_SHAPES}"]
@@ -235,7 +235,7 @@ def blocks(results: Results) -> list[str]:
     more = apart.words(usual, SHAPE)
     heads = ["direction", "block", "donard: instructions / MiB", "fio: instructions / MiB", "donard / fio",
              "donard: overhead", "fio: overhead"]
-    lines = [f"Linux {first['kernel']}, {first['region']}, {first['page_type']} pages. Below: depth 16, one thread.",
+    lines = [f"Linux {first['kernel']}, {first['region']}, {apart.pages(first['page_type'])}. Below: depth 16, one thread.",
              "", *table(2, heads, [_block_line(group, more) for group in
                                    groups(usual, lambda point: (point.is_from_region, point.block_bytes, run_of(point)))]),
              "", "### Queue depth", "", *_shapes(found, "queue_depth", "threads", rated),
@@ -273,7 +273,7 @@ def requests(results: Results) -> list[str]:
                                             point.block_bytes, point.queue_depth, point.threads, run_of(point)))
     heads = ["kernel", "pages", "direction", "block", "depth", "method", "instructions", "/ fio's", "overhead, bytes",
              "/ fio's", "switches"]
-    return [*table(6, heads, [line for group in by_shape for line in _request_lines(group, more)]), *goal.lines(by_shape)]
+    return [*table(6, heads, [line for group in by_shape for line in _request_lines(group, more)]), *goal.lines(by_shape, more)]
 
 
 # ---- on the wire ----
@@ -474,15 +474,16 @@ def table1_dram(results: Results) -> list[str]:
         return absent("rdma-counts-*.json", "bench/run rdma")
     there = runs(results, "rdma-counts")
     where, moved, touched = _soft_words(is_emulated(there) or all(figure.fabric in rdma.SOFT for figure in figures))
-    requests = stats.known(sample.get("requests") for sample in rdma.rdma_samples(there, "") if sample.get("bytes_per_second") is not None)
-    count = f" of {span(requests, grouped)} requests" if requests else ""
+    rated = (sample for sample in rdma.rdma_samples(there, "") if sample.get("bytes_per_second") is not None)
+    requests = stats.known(sample.get("requests") for sample in rated)
+    which = f" of {span(requests, grouped)} requests, from the first one" if requests else ", from the first request"
     heads = ["fabric", "topology", "operation", "target", "payload / byte", "less than into DRAM", "overhead / byte",
              "BAR / byte", "instructions / MiB", "runs, payload"]
     return [
         f"Client and server are two processes of one machine{where}, since the meter counts in one. Both ends are in these counts. "
         f"**Payload** is the client's buffer, which is DRAM, and the target where that is DRAM{moved}. \"Less than into DRAM\" is "
         "what a target keeps out of DRAM: its own byte for each byte moved, where it lies in a BAR. **Overhead** is the kernel's "
-        f"own work{touched}. Bandwidth runs{count}, from the first one until the server has confirmed the last; connecting and "
+        f"own work{touched}. Bandwidth runs{which} until the server has confirmed the last; connecting and "
         "registering are not in it.",
         "", *table(4, heads, [_dram_line(figure, figures) for figure in figures])]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from . import apart, cache, folios, links, maps, rdma, setup, stats
-from .apart import named, run_of
+from .apart import named
 from .rdma import Figure
 from .results import (Point, Refused, Run, copies, counted, cpu_seconds, dram_overhead, dram_payload, faults,
                       groups, instructions, method_order, points)
@@ -14,11 +14,12 @@ from .text import columns, direction_name, grouped, mark, method_name, ratio, sh
 def copy(run: Run) -> list[str]:
     """A line for each method and point, the rate as ratio to the fastest at the same point."""
     found = points(copies([run], ""))
-    lines, more = [], apart.words(found, ("block_bytes", "queue_depth", "threads"))
+    lines, more, compared = [], apart.words(found, ("block_bytes", "queue_depth", "threads")), apart.compared(found)
     for group in groups(found, lambda point: (point.is_from_region, point.block_bytes, point.queue_depth,
-                                              point.threads, run_of(point))):
+                                              point.threads, compared(point))):
         fastest = stats.most(point.bytes_per_second for point in group)
-        lines += [_copy_line(point, fastest, named(method_name(point.method), more(point))) for point in sorted(group, key=lambda point: method_order(point.method))]
+        lines += [_copy_line(point, fastest, named(method_name(point.method), more(point)))
+                  for point in sorted(group, key=lambda point: method_order(point.method))]
     heads = ["direction", "block", "depth", "threads", "method", "MB/s", "rate/fastest", "payload/B", "overhead/B",
              "DRAM/B", "instructions/MiB", "faults/GiB", "CPU-s/GiB", "verified"]
     return columns(5, heads, lines) + _links(run, found)

@@ -80,10 +80,17 @@ class Apart(Case):
         """apart: of all that tells points apart, each is a word, or on each table"""
         self.assertEqual({*apart.WORDS, "direction", "method", "levers"}, set(POINT_KEYS))
 
+    def test_unknown_pages(self):
+        """apart: a run that does not say its page type is of an unknown one"""
+        older = results("copy-rates")
+        del older["options"]["page_type"]
+        self.shows(summary.lines(Run("x", joined(results("copy-rates"), older))),
+                   r" donard p2p \(pages of unknown type\) ", r" donard p2p \(generic pages\) ")
+
     def test_requests(self):
         """report: requests of each run are beside its own fio, judged, and named"""
         lines = sections.requests(runs(queue_counts_a=results("queue-counts"), queue_counts_b=dearer(results("queue-counts"))))
-        self.shows(lines, r"missed at depth 1 in 1 of 4 lines, by 0\.05 at most",
+        self.shows(lines, r"missed at depth 1 in 1 of 4 lines, by 0\.05 at most \(drive to region, 64 KiB, queue-counts-b\)\.$",
                    r"\| queue, registered memory \(queue-counts-a\) \| .* \| 0\.50 \| 1,311 ",
                    r"\| queue, registered memory \(queue-counts-b\) \| .* \| 0\.85 \| 1,311 ")
 
@@ -159,8 +166,18 @@ class Rates(Case):
         one = sections.methods(runs(copy_counts=counts, copy_rates_a=results("copy-rates")))
         two = sections.methods(runs(copy_counts=counts, copy_rates_a=results("copy-rates"), copy_rates_b=fast))
         self.assertEqual([line for line in two if line.startswith("|")], [line for line in one if line.startswith("|")])
-        self.shows(two, r"^Rates of what ran under the meter are of `copy-rates-a\.json`\.$")
+        self.shows(two, r"^Rates of what ran under the meter are of `copy-rates-a\.json`; "
+                        r"those of `copy-rates-b\.json` are left out\.$")
         self.assertNotIn("under the meter", "\n".join(one))
+
+    def test_directions(self):
+        """report: of two runs of rates, each in one direction, the other direction has none"""
+        to, back = (in_direction(results("copy-rates"), direction) for direction in BOTH)
+        lines = sections.methods(runs(copy_counts=results("copy-counts"), copy_rates_a=to, copy_rates_b=back))
+        self.shows(lines, r"^Rates .* are of `copy-rates-a\.json`; those of `copy-rates-b\.json` are left out\.$")
+        donard = [line for line in lines if line.startswith("| donard p2p |")]
+        self.assertRegex(donard[0], r" \| 1\.00 \| 0\.92 \| yes \|$")
+        self.assertRegex(donard[1], r" \| - \| - \| yes \|$")
 
 
 class Known(Case):
@@ -243,8 +260,8 @@ class Table1(Case):
         """report: bytes of RDMA are of as many requests as were made"""
         counts = results("rdma-counts")
         self.shows(sections.table1_dram(runs(rdma_counts_rxe=shaped(counts, requests=1200))),
-                   r" Bandwidth runs of 1,200 requests, from the")
-        self.shows(sections.table1_dram(runs(rdma_counts_rxe=counts)), r" Bandwidth runs, from the")
+                   r" Bandwidth runs of 1,200 requests, from the first one until the")
+        self.shows(sections.table1_dram(runs(rdma_counts_rxe=counts)), r" Bandwidth runs, from the first request until the")
 
     def test_real_nic(self):
         """report: of a real NIC nothing is said that holds of one in software alone"""
@@ -264,7 +281,9 @@ class Gpu(Case):
             deep = shaped(results("gpu-counts"), **more)
             for sample in deep["samples"]:
                 sample["measured"]["instructions_kernel"] *= 3
-            self.assertEqual(gpu.requests(runs(gpu_counts=joined(deep, alone))), gpu.requests(runs(gpu_counts=alone)))
+            self.assertEqual(gpu.requests(runs(gpu_counts=joined(deep, alone))), [
+                *gpu.requests(runs(gpu_counts=alone)), "",
+                "Requests of other depths, or of several threads, are not here: `bench/donard-stat table` prints them."])
             self.shows(gpu.requests(runs(gpu_counts=deep)), r"^No requests one at a time \(depth 1, one thread\) in `gpu-counts")
 
     def test_other_gpu(self):
@@ -274,21 +293,29 @@ class Gpu(Case):
 
     def test_two_gpus(self):
         """report: requests of two GPUs in one run are each beside its own queue"""
-        second = shaped(results("gpu-counts"), self.OF_GPUS, region="gpu:1")
-        for sample in second["samples"]:
-            sample["measured"]["instructions_user"] *= 2
-            sample["measured"]["instructions_kernel"] *= 2
-        second["samples"] = [sample for sample in second["samples"] if sample["method"] != "fio-fixed"]
-        lines = gpu.requests(runs(gpu_counts=joined(results("gpu-counts"), second)))
-        self.shows(lines, *(rf"^\| drive to GPU \| 64 KiB \| cuFile \(gpu:{number}\) \| .* \| 1\.03 \| yes \|$" for number in "01"),
-                   r"\| fio p2p, fixed buffers, onto the same BAR \|")
+        second = shaped(twice_the_instructions(results("gpu-counts")), self.OF_GPUS, region="gpu:1")
+        both = joined(results("gpu-counts"), shaped(second, "fio-fixed", region="p2pmem1"))
+        lines = gpu.requests(runs(gpu_counts=both))
+        self.shows(lines, *(rf"^\| drive to GPU \| 64 KiB \| cuFile \(gpu:{number}\) \| .* \| 1\.03 \| yes \|$"
+                            for number in "01"))
+        # Nothing says which region is on which GPU's BAR.
+        self.shows(lines, *(rf"\| fio p2p, fixed buffers, onto the same BAR \(p2pmem{number}\) \| .* \| - \| yes \|$"
+                            for number in "01"))
+        one_fio = {**both, "samples": [sample for sample in both["samples"] if sample["region"] != "p2pmem1"]}
+        self.shows(gpu.requests(runs(gpu_counts=one_fio)),
+                   r"\| fio p2p, fixed buffers, onto the same BAR \| .* \| - \| yes \|$")
+
+    def test_page_types(self):
+        """report: fio is beside the queue of a run, also where its region has pages of another type than the GPU's"""
+        region = of_methods(results("gpu-counts"), "fio-fixed")
+        region["options"]["page_type"] = "p2pdma"
+        self.shows(gpu.requests(runs(gpu_counts=joined(of_methods(results("gpu-counts"), "queue"), region))),
+                   self.QUEUE + r" \| .* \| 1\.00 \| yes \|$",
+                   r"\| 64 KiB \| fio p2p, fixed buffers, onto the same BAR \| .* \| 2\.00 \| yes \|$")
 
     def test_two_runs(self):
         """report: requests to a GPU of two runs are each beside its own queue, and the kernels of both are named"""
-        dear = results("gpu-counts", "6.12.9")
-        for sample in dear["samples"]:
-            for key in ("instructions_user", "instructions_kernel"):
-                sample["measured"][key] *= 2
+        dear = twice_the_instructions(results("gpu-counts", "6.12.9"))
         lines = gpu.requests(runs(gpu_counts_a=dear, gpu_counts_b=results("gpu-counts")))
         self.shows(lines, r"^Linux 6\.12\.9, 7\.3\.4, one request at a time\. .* take 1\.03 times",
                    self.QUEUE + r" \(Linux 6\.12\.9, gpu-counts-a\) \| .* \| 1\.00 \| yes \|$",
@@ -306,6 +333,12 @@ class Joined(Case):
         lines = summary.lines(Run("x", joined(results("copy-rates"), shaped(results("copy-rates"), region="p2pmem1"))))
         self.shows(lines, *(rf"^drive to region +1 MiB +16 +1 +donard p2p \({region}\) " for region in ("p2pmem0", "p2pmem1")))
         self.assertNotIn("(", "\n".join(summary.lines(Run("x", results("copy-rates")))[2:]))
+
+    def test_table_of_gpu(self):
+        """table: fio onto a GPU's BAR is compared with what goes to the GPU"""
+        self.shows(summary.lines(Run("x", results("gpu-counts"))),
+                   *(rf"^{direction} to {to} +64 KiB +1 +1 +fio p2p, fixed buffers \(p2pmem0\) +[0-9,]+ +0\.50 "
+                     for direction, to in (("drive", "region"), ("region", "drive"))))
 
     def test_cache(self):
         """join: parts of a cache's result are joined, but not two of one part, whose rounds would be mixed"""
@@ -372,15 +405,28 @@ class Files(Case):
                    r"^- cache-b-rxe: The goal is a third .* met by donard's cache, by NBD")
         self.assertNotIn("(cache", "\n".join(cache.section(runs(cache_rxe=results("cache"), cache_siw=results("cache")))))
 
+    def test_cache_kernels(self):
+        """report: lines of a cache say their kernel where the runs have several"""
+        older = results("cache", "6.1.2")
+        self.shows(cache.section(runs(cache_a_rxe=older, cache_b_rxe=results("cache"))),
+                   r"^\| donard's cache \(cache-a-rxe, Linux 6\.1\.2\) \| 16 \|",
+                   r"^\| donard's cache \(cache-b-rxe, Linux 7\.3\.4\) \| 16 \|")
+        parts = {"cache_a_rxe": of_purpose(older, "counts"), "cache_b_rxe": of_purpose(results("cache"), "latency")}
+        self.shows(cache.section(runs(**parts)), r"^\| donard's cache \(Linux 6\.1\.2\) \| 16 \| 2\.00",
+                   r"^\| donard's cache \(Linux 7\.3\.4\) \| 16 \| 48 \|")
+
     def test_folios(self):
         """report: each large BAR has a table of its own"""
         steps = [{"method": "struct pages", "folio_bytes": folio, "bytes": each} for folio, each in ((4096, 1600), (1 << 21, 100))]
         small = {**results("null"), "benchmark": "folios", "options": {"region_bytes": 1 << 30}, "samples": steps}
         large = {**small, "options": {"region_bytes": 1 << 36}, "samples": [{**step, "bytes": 64 * step["bytes"]} for step in steps]}
         lines = folios.large_bars(runs(folios_a=small, folios_b=large))
-        self.shows(lines, r"^A BAR of 1 GiB, 64 GiB, by", r"^### folios-a \(Linux 7\.3\.4\)$",
+        self.shows(lines, r"^A BAR, by", r"^### folios-a \(Linux 7\.3\.4, BAR of 1 GiB\)$",
+                   r"^### folios-b \(Linux 7\.3\.4, BAR of 64 GiB\)$",
                    r"^\| 2 MiB \| 100 \| 16\.00 ", r"^\| 2 MiB \| 6,400 \| 16\.00 ")
         self.assertNotIn("###", "\n".join(folios.large_bars(runs(folios=small))))
+        self.shows(folios.large_bars(runs(folios_a=small, folios_b=small)), r"^A BAR of 1 GiB, by",
+                   r"^### folios-a \(Linux 7\.3\.4\)$")
 
     def test_harness(self):
         """report: the harness of each kernel has a table of its own"""
