@@ -448,6 +448,7 @@ list_ends_its_search() {
 	local child found
 	child=$(bash -c 'for ((n = 0; n < 100; n++)); do exec {fd}<>/dev/p2pmem0; done; sleep 1000 >/dev/null & echo $!')
 	at_end "kill $child"
+	within 10 grep -qx sleep "/proc/$child/comm"
 	insmod /opt/donard/modules/trip.ko symbol=p2pmem_who_has delay_ms=50
 	at_end "rmmod trip"
 	attr p2pmem0 holders >"$WORK/holders"

@@ -124,6 +124,7 @@ heirs_are_holders() {
 	local child
 	child=$(bash -c 'exec 5<>/dev/p2pmem0; sleep 1000 >/dev/null & echo $!')
 	at_end "kill $child"
+	within 10 grep -qx sleep "/proc/$child/comm"
 	equal "holders" "$child sleep 0 0" "$(attr p2pmem0 holders)"
 }
 
