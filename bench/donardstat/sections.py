@@ -112,9 +112,9 @@ def _methods_in(direction: str, all_points: Sequence[Point], rates: Sequence[Poi
             *table(1, heads, [_method_line(point, more, rates, emulated) for point in chosen]), ""]
 
 
-def _scrambled(timed: Iterable[Sample]) -> list[str]:
+def _scrambled(shown: Iterable[Sample]) -> list[str]:
     """Samples without "in_flight" are of a donard-bench that left fio its default of scramble_buffers."""
-    if all("in_flight" in sample for sample in timed if sample["method"].startswith("fio")):
+    if all("in_flight" in sample for sample in shown if sample["method"].startswith("fio")):
         return []
     return ["Rates are older than the counts: fio still stored 24 bytes into each 512 of a buffer that it wrote "
             "(`scramble_buffers`), so its rates from region to drive are a little low.", ""]
@@ -150,14 +150,14 @@ def methods(results: Results) -> list[str]:
     chosen = main_case(without_levers(metered))
     if not chosen:
         return absent("copy-counts-*.json", "bench/run copy")
-    timed = _timed(results, metered, chosen[0])
-    rates = points(usual_shape(timed))
+    usual = usual_shape(_timed(results, metered, chosen[0]))
+    rates = points(usual)
     where = f"Linux {chosen[0]['kernel']}, {chosen[0]['region']}, {apart.pages(chosen[0]['page_type'])}"
     all_points = points(usual_shape(chosen))
     if not all_points:
         return [f"{where}: no {OTHER_SHAPES}"]
     depths = span((point.queue_depth for point in all_points), str)
-    lines = [f"{where}, blocks of 1 MiB, depth {depths}, one thread.", "", *_scrambled(timed), *_borrowed(all_points, rates)]
+    lines = [f"{where}, blocks of 1 MiB, depth {depths}, one thread.", "", *_scrambled(usual), *_borrowed(all_points, rates)]
     for direction in directions(all_points):
         lines += _methods_in(direction, all_points, rates, is_emulated(results))
     return lines + ([] if rates else _without_rates(results))
