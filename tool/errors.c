@@ -229,10 +229,18 @@ int cli_no_command(bool json, int argc, char **words)
 	return EXIT_USAGE;
 }
 
+/* A network's file system says at close() alone that it is full.  Whoever started the program may have closed stdout. */
+static bool is_written(void)
+{
+	if (fflush(stdout) || ferror(stdout))
+		return false;
+	return !fclose(stdout) || errno == EBADF;
+}
+
 /* A full disk or closed pipe must not look like success. */
 int cli_check_stdout(int exit_code)
 {
-	if (!fflush(stdout) && !ferror(stdout))
+	if (is_written())
 		return exit_code;
 	fprintf(stderr, "%s: writing the output failed: %s\n", cli_name, strerror(errno));
 	return exit_code ? exit_code : EXIT_FAILED;
