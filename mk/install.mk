@@ -19,6 +19,8 @@ RULESDIR ?= $(PREFIX)/lib/udev/rules.d
 # Units, rules and the lists below would take a path with a space for two.
 PLACES := PREFIX LIBDIR UNITDIR RULESDIR $(if $(filter command environment,$(origin NBD_DIR)),NBD_DIR)
 $(foreach place,$(PLACES),$(if $(word 2,$($(place))),$(error $(place) may have no space: $($(place)))))
+# Behind DESTDIR, one without / in front would be beside that folder, and systemd takes no such path.
+$(foreach place,$(PLACES) $(if $(filter command environment,$(origin PYTHONDIR)),PYTHONDIR),$(if $(filter-out /%,$(firstword $($(place)))),$(error $(place) is no path from /: $($(place)). Give the whole path)))
 
 SERVICE_FILES := $(addprefix $(BUILD)/,donard-regions.service donard-regions@.service 61-donard.rules)
 MAN1_FILES := $(sort $(wildcard docs/*.1))

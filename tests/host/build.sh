@@ -296,6 +296,12 @@ pc_prefix() {
 	done
 }
 
+# Behind DESTDIR they would be beside that folder.
+relative_places_are_refused() {
+	says 2 'PREFIX is no path from /: usr\. Give the whole path' make -n "BUILD=$LOGS/bare" DESTDIR=/nowhere PREFIX=usr install &&
+		says 2 'UNITDIR is no path from /: units\.' make -n "BUILD=$LOGS/bare" UNITDIR=units uninstall
+}
+
 pc_follows_prefix() {
 	pc_prefix /usr && pc_prefix /opt/donard
 }
@@ -508,6 +514,7 @@ run_build() {
 	try "build: no compiler" no_compiler
 	try "build: warnings stop the check only" warnings_stop_the_check_only
 	try "build: libdonard.pc follows PREFIX" pc_follows_prefix
+	try "build: relative places are refused" relative_places_are_refused
 	try "build: a space in a path" space_in_a_path
 	try "build: the module as its kernel, by gcc or clang" module_is_built_as_its_kernel
 	try "build: a kernel that the module is not for is named" other_kernels_are_named
