@@ -12,6 +12,9 @@
 #include "output.h"
 #include "regionmatch.h"
 
+/* Before the region's name: the rule asks anew. */
+#define LOOK_AGAIN	"udevadm trigger -c change /sys/class/p2pmem/"
+
 struct identity {
 	char by_name[256], by_id[256], by_path[256], mode[8];
 	const char *user, *group;
@@ -68,8 +71,8 @@ static void identify(const struct cli *cli, const struct machine *machine, const
 	/* While the device is not seen, or another has its serial number, nobody knows which section is the region's. */
 	set_permissions(identity, section, config->error[0] || doubt || (!candidate && region->kind != DONARD_KIND_PCI_BAR));
 	if (doubt)
-		cli_note(cli, "%s:%u: [%s] fits several functions. Use path there. Until then only root may use %s.",
-			 doubt->file, doubt->line, doubt->name, region->name);
+		cli_note(cli, "%s:%u: [%s] fits several functions. Use path there, then run '" LOOK_AGAIN "%s'. Until then only root "
+			 "may use it.", doubt->file, doubt->line, doubt->name, region->name);
 }
 
 static void show(const struct cli *cli, const struct machine *machine, const struct region_config *config,
@@ -79,7 +82,7 @@ static void show(const struct cli *cli, const struct machine *machine, const str
 
 	identify(cli, machine, config, region, &identity);
 	if (config->error[0])
-		cli_note(cli, "%s Until then only root may use %s.", config->error, region->name);
+		cli_note(cli, "%s Then run '" LOOK_AGAIN "%s'. Until then only root may use it.", config->error, region->name);
 	if (cli->json)
 		cli_print_json(cli_fields_json(fields, &identity, 0));
 	else

@@ -599,9 +599,10 @@ udev_keeps_out_while_wrong() {
 	region=$(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --page-type generic)
 	settled
 	equal "owner while the configuration is wrong" 'root:root 600' "$(owner "$region")"
+	matches "what it says" "Then run 'udevadm trigger -c change /sys/class/p2pmem/$region'\." \
+		"$(donard-cli region identity "$region" 2>&1)"
 	rm "$CONF/regions.conf"
-	donard-cli region remove "$region"
-	region=$(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --page-type generic)
+	udevadm trigger -c change "/sys/class/p2pmem/$region"
 	settled
 	equal "owner without a configuration" 'root:p2pmem 660' "$(owner "$region")"
 }
