@@ -165,7 +165,7 @@ static void save_again(struct save *save, const struct donard_region_info *info,
 	char path[PATH_MAX], text[512];
 	bool is_new_to_udev;
 
-	regionwrite_leave_open(before, info, now);
+	regionwrite_keep(before, info, now);
 	is_new_to_udev = heed_users(save, region, before, now);
 	if (!is_new_to_udev)
 		keep_passed_over(save, region, before, now);
@@ -181,7 +181,7 @@ static void save_again(struct save *save, const struct donard_region_info *info,
 		write_section(save, info, now);
 		return;
 	}
-	snprintf(text, sizeof(text), "it differs from [%s] at %.300s:%u, which a person wrote. Edit that file: "
+	snprintf(text, sizeof(text), "it differs from [%s] at %.300s:%u, which a person wrote, or made a link. Edit that file: "
 		 "'donard-cli info %s' shows what the region is", before->name, before->file, before->line,
 		 region);
 	fail(save, region, before->name, before->file, text);

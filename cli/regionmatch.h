@@ -8,7 +8,7 @@
 #include "donard/candidate.h"
 #include "regionconf.h"
 
-#define SECTION_WHO_BYTES	96
+#define SECTION_WHO_BYTES	(sizeof("user  and group ") + 2 * REGIONCONF_WHO_BYTES)
 
 /* The present state of the machine: memory that could be a region, and regions. */
 struct machine {

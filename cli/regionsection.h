@@ -11,6 +11,8 @@
 #define REGIONCONF_NAME_BYTES	49	/* libinih keeps no more of a section's name */
 #define REGIONCONF_MODE		0660	/* the default, as in 60-p2pmem.rules */
 #define REGIONCONF_GROUP	"p2pmem"
+/* Of a user or group: those of a directory service are longer than useradd's 32 characters. */
+#define REGIONCONF_WHO_BYTES	161
 
 struct region_section {
 	char name[REGIONCONF_NAME_BYTES];
@@ -30,8 +32,8 @@ struct region_section {
 	enum donard_memtype memtype;
 	uint64_t folio_bytes;	/* 0: single pages, the same as 4096 */
 	bool pinned_importers;
-	char user[33];
-	char group[33];
+	char user[REGIONCONF_WHO_BYTES];
+	char group[REGIONCONF_WHO_BYTES];
 	mode_t mode;
 };
 

@@ -96,15 +96,20 @@ static bool take_name(char *to, size_t bytes, const char *name, const char *what
 {
 	int error = errno;
 
-	if (name)
-		snprintf(to, bytes, "%s", name);
+	bool fits = name && strlen(name) < bytes;
+
+	if (fits)
+		strcpy(to, name);
+	else if (name)
+		snprintf(why, REGIONWRITE_WHY_BYTES, "its node belongs to the %s '%.64s...', and a section takes names of at most "
+			 "%zu characters. Give the node to another", what, name, bytes - 1);
 	else if (regionkeys_is_none(error))
 		snprintf(why, REGIONWRITE_WHY_BYTES, "its node belongs to %s %u, which has no name, and the configuration "
 			 "takes names alone. Give that %s a name, or the node to another", what, number, what);
 	else
 		snprintf(why, REGIONWRITE_WHY_BYTES, "its node belongs to %s %u, whose name the user database does not say "
 			 "(%s). Try again", what, number, strerror(error));
-	return name;
+	return fits;
 }
 
 static bool describe_permissions(const char *name, struct region_section *section, char why[REGIONWRITE_WHY_BYTES])
@@ -167,7 +172,7 @@ void regionwrite_choose_name(const struct region_config *config, const char *dir
 			     const struct donard_candidate_info *candidate, struct region_section *section)
 {
 	const char *what = section->serial[0] ? section->serial : section->path + strlen("pci-");
-	char name[REGIONCONF_NAME_BYTES - sizeof("-99") + 1];
+	char name[REGIONCONF_NAME_BYTES - sizeof("-99999") + 1];
 
 	snprintf(name, sizeof(name), "%s-%s", memory_of(candidate), what);
 	for (char *at = name; *at; at++)
@@ -184,9 +189,19 @@ static bool takes_what_is_free(const struct donard_region_info *region)
 	return region_is_pooled(region) || region->kind == DONARD_KIND_GPU_NVIDIA;
 }
 
-void regionwrite_leave_open(const struct region_section *before, const struct donard_region_info *region,
+/* It means this device.  What is plugged in beside it now says nothing about the next boot. */
+static void keep_identity(const struct region_section *before, struct region_section *now)
+{
+	strcpy(now->serial, before->serial);
+	strcpy(now->path, before->path);
+	strcpy(now->slot, before->slot);
+	now->function = before->function;
+}
+
+void regionwrite_keep(const struct region_section *before, const struct donard_region_info *region,
 			    struct region_section *now)
 {
+	keep_identity(before, now);
 	if (!before->page_type)
 		now->page_type = 0;
 	if (!before->memtype)
@@ -215,12 +230,15 @@ bool regionwrite_equal(const struct region_section *a, const struct region_secti
 
 bool regionwrite_owns(const char *file)
 {
+	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), heads = 0;
 	char line[sizeof(HEAD) + 1] = "";
-	FILE *stream = fopen(file, "re");
-	int heads = 0;
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, "r");
 
-	if (!stream)
+	if (!stream) {
+		if (fd >= 0)
+			close(fd);
 		return false;
+	}
 	if (!fgets(line, sizeof(line), stream) || strncmp(line, HEAD, strlen(HEAD)))
 		heads = 2;
 	while (fgets(line, sizeof(line), stream))
@@ -242,6 +260,8 @@ static void put_section(FILE *file, const struct region_section *section)
 	fprintf(file, "%s\n[%s]\n", HEAD, section->name);
 	if (section->serial[0])
 		fprintf(file, "serial = %s\n", section->serial);
+	else if (section->slot[0])
+		fprintf(file, "slot = %s\n", section->slot);
 	else
 		fprintf(file, "path = %s\n", section->path);
 	if (section->function >= 0)
@@ -276,10 +296,11 @@ static bool is_read_back(const struct region_section *section, const char *part,
 	} else {
 		read = regionconf_find(&config, section->name);
 		if (!read || !regionwrite_equal(read, section) || read->function != section->function ||
-		    strcmp(read->serial, section->serial) || strcmp(read->path, section->path))
+		    strcmp(read->serial, section->serial) || strcmp(read->path, section->path) || strcmp(read->slot, section->slot))
 			snprintf(why, REGIONWRITE_WHY_BYTES, "'%.60s' or the user '%s' is no value that a file can have. Write "
-				 "its section by hand, with the slot and another user", section->serial[0] ? section->serial :
-				 section->path, section->user);
+				 "its section by hand, with %s and another user", section->serial[0] ? section->serial :
+				 section->path[0] ? section->path : section->slot, section->user,
+				 section->slot[0] ? "the path" : "the slot");
 	}
 	regionconf_free(&config);
 	return !why[0];

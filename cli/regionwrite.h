@@ -17,12 +17,15 @@ bool regionwrite_describe(const struct machine *machine, const struct donard_can
 /* Chooses a name that no section and no file of the folder has yet. */
 void regionwrite_choose_name(const struct region_config *config, const char *dir,
 			     const struct donard_candidate_info *candidate, struct region_section *section);
-/* Has @now, a description of @region, say no more than @before does: what that leaves to the default is as it came. */
-void regionwrite_leave_open(const struct region_section *before, const struct donard_region_info *region,
+/*
+ * Has @now, a description of @region, mean the device as @before does, and say no more: what that leaves to the default is as
+ * it came.
+ */
+void regionwrite_keep(const struct region_section *before, const struct donard_region_info *region,
 			    struct region_section *now);
 /* Do both sections make the same region? */
 bool regionwrite_equal(const struct region_section *a, const struct region_section *b);
-/* Did 'region save' write this file, which then has only one section? */
+/* Did 'region save' write this file, which then has only one section?  A link is somebody else's, and the file behind it. */
 bool regionwrite_owns(const char *file);
 /*
  * Replaces the file as a whole; returns 0 or an errno.  A file that 'region apply' would refuse, or read as another

@@ -148,6 +148,7 @@ static void described(void **state)
 
 /* What a lookup of whom a node belongs to leaves in errno when it finds none; while negative it finds one. */
 static int no_user = -1, no_group = -1;
+static char group_name[REGIONCONF_WHO_BYTES + 1] = "others";
 
 struct passwd *__wrap_getpwuid(uid_t uid);
 struct group *__wrap_getgrgid(gid_t gid);
@@ -164,10 +165,10 @@ struct passwd *__wrap_getpwuid(uid_t uid)
 
 struct group *__wrap_getgrgid(gid_t gid)
 {
-	static char name[] = "others";
-	static struct group found = { .gr_name = name };
+	static struct group found;
 
 	(void)gid;
+	found.gr_name = group_name;
 	errno = no_group;
 	return no_group < 0 ? &found : NULL;
 }
@@ -188,6 +189,12 @@ static void nameless(void **state)
 	assert_true(regionwrite_describe(&machine, candidate, &region, &made, why));
 	assert_string_equal(made.user, "somebody");
 	assert_string_equal(made.group, "others");
+	memset(group_name, 'g', REGIONCONF_WHO_BYTES - 1);	/* of a directory service */
+	assert_true(regionwrite_describe(&machine, candidate, &region, &made, why));
+	assert_string_equal(made.group, group_name);
+	group_name[REGIONCONF_WHO_BYTES - 1] = 'g';
+	assert_false(regionwrite_describe(&machine, candidate, &region, &made, why));
+	assert_says(why, "...', and a section takes names of at most 160 characters. Give the node to another");
 	no_group = ESRCH;
 	assert_false(regionwrite_describe(&machine, candidate, &region, &made, why));
 	assert_says(why, "its node belongs to group ");
@@ -260,12 +267,47 @@ static void left_open(void **state)
 	before.mode = now.mode;
 	strcpy(before.user, now.user);
 	strcpy(before.group, now.group);
-	regionwrite_leave_open(&before, region, &now);
+	regionwrite_keep(&before, region, &now);
 	assert_true(regionwrite_equal(&before, &now));
 	assert_true(regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &now, why));
 	before.page_type = DONARD_PAGES_P2PDMA;
-	regionwrite_leave_open(&before, region, &now);
+	regionwrite_keep(&before, region, &now);
 	assert_false(regionwrite_equal(&before, &now));
+	machine_forget(&machine);
+}
+
+/* A person put the slot into the file: it stays when the file is written anew.  A link, and what it leads to, is not ours. */
+static void written_anew(void **state)
+{
+	struct fake *fake = *state;
+	char dir[] = "/tmp/donard-match-XXXXXX", path[PATH_MAX], link_path[PATH_MAX + 8], why[REGIONWRITE_WHY_BYTES];
+	struct region_section before = { .function = -1, .slot = "5" }, now;
+	const struct donard_region_info *region;
+	struct region_config config;
+	struct machine machine;
+
+	region = region_of_bar(fake, &machine);
+	assert_non_null(mkdtemp(dir));
+	assert_true(regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &now, why));
+	regionwrite_keep(&before, region, &now);
+	strcpy(now.name, "bay");
+	strcpy(now.user, "root");
+	strcpy(now.group, "root");
+	assert_int_equal(regionwrite_file(&now, dir, path, sizeof(path), why), 0);
+	assert_int_equal(regionconf_load(&config, dir), 0);
+	assert_string_equal(config.sections[0].slot, "5");
+	assert_string_equal(config.sections[0].serial, "");
+	assert_int_equal(config.sections[0].function, -1);
+	snprintf(link_path, sizeof(link_path), "%s.link", path);
+	assert_int_equal(symlink(path, link_path), 0);
+	assert_true(regionwrite_owns(path));
+	assert_false(regionwrite_owns(link_path));
+	assert_int_equal(unlink(link_path), 0);
+	assert_int_equal(unlink(path), 0);
+	*strrchr(path, '/') = '\0';
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+	regionconf_free(&config);
 	machine_forget(&machine);
 }
 
@@ -466,6 +508,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nameless, fake_setup, fake_teardown),
 		cmocka_unit_test(passed_over),
 		cmocka_unit_test_setup_teardown(left_open, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(written_anew, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(all_but_part_of_a_unit, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(twins, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(each_has_one, fake_setup, fake_teardown),
