@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See engine.h.  Makes and ends engines, and manages the files and buffers that they know. */
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cufile/codes.h"
@@ -12,7 +14,8 @@
 
 static struct cuf_engine *engines;	/* under CUF_LOCK_ENGINES, which is taken before an engine's lock */
 static __thread struct cuf_engine *mine;
-static pthread_key_t key;
+static pthread_key_t key;		/* if has_key, which CUF_LOCK_ENGINES protects */
+static bool has_key;
 static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;	/* signalled when no engine uses what is deregistered; with CUF_LOCK_USERS */
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* signalled when a request ends while somebody awaits it; with CUF_LOCK_USERS */
 static unsigned int ended, awaited;	/* such requests, under CUF_LOCK_USERS; who awaits them, atomic */
@@ -116,9 +119,20 @@ void cuf_engines_after_fork(void)
 	awaited = 0;
 }
 
-static void once(void)
+/* Else the threads' engines would never end.  A later thread tries again: other libraries delete theirs when they are unloaded. */
+static bool need_key(void)
 {
-	pthread_key_create(&key, at_thread_end);
+	int rc = 0;
+
+	cuf_lock(CUF_LOCK_ENGINES);
+	if (!has_key)
+		rc = pthread_key_create(&key, at_thread_end);
+	has_key = !rc;
+	cuf_unlock(CUF_LOCK_ENGINES);
+	if (rc)
+		cuf_log(CUF_LOG_ERROR, "this thread can neither read nor write: pthread_key_create() fails: %s. A process has %d keys: "
+			"load fewer libraries that take some.", strerror(rc), PTHREAD_KEYS_MAX);
+	return !rc;
 }
 
 static int open_engine(struct cuf_engine *engine)
@@ -137,10 +151,8 @@ static int open_engine(struct cuf_engine *engine)
 
 static struct cuf_engine *new_engine(void)
 {
-	static pthread_once_t began = PTHREAD_ONCE_INIT;
-	struct cuf_engine *engine = calloc(1, sizeof(*engine));
+	struct cuf_engine *engine = need_key() ? calloc(1, sizeof(*engine)) : NULL;
 
-	pthread_once(&began, once);
 	if (!engine)
 		return NULL;
 	pthread_mutex_init(&engine->lock, NULL);

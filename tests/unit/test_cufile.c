@@ -83,6 +83,26 @@ static void test_set_properties(void **state)
 	assert_int_equal(properties.max_pinned_kib, 8192);
 }
 
+/* The first test: later the process has a key, which all of its threads use. */
+static void test_without_keys(void **state)
+{
+	struct scene *scene = scene_of(state);
+	pthread_key_t keys[PTHREAD_KEYS_MAX];
+	unsigned int count = 0;
+
+	while (!pthread_key_create(&keys[count], NULL))
+		count++;
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 4096, 0, 0), -CUF_INTERNAL_ERROR);
+	assert_says(scene, "this thread can neither read nor write: pthread_key_create() fails");
+	for (unsigned int i = 0; i < count; i++) {
+		assert_null(pthread_getspecific(keys[i]));
+		pthread_key_delete(keys[i]);
+	}
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 4096, 0, 0), 4096);
+}
+
+/* ---- the log ---- */
+
 /* The log's readers have cufile.json, and neither the options of a call nor those of donard-cli. */
 static void test_remedies(void **state)
 {
@@ -524,6 +544,7 @@ static void test_pin_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		SCENE_TEST(test_without_keys),
 		SCENE_TEST(test_open_and_close),
 		SCENE_TEST(test_opens_by_itself),
 		SCENE_TEST(test_without_module),
