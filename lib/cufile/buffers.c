@@ -72,6 +72,8 @@ struct cuf_buffer *cuf_buffer_take(const void *base)
 
 	cuf_home_lock();
 	buffer = base ? cuf_map_take(&buffers, (uintptr_t)base) : NULL;
+	if (buffer)
+		__atomic_store_n(&buffer->taken, true, __ATOMIC_RELEASE);
 	cuf_home_unlock();
 	return buffer;
 }

@@ -7,6 +7,7 @@
 
 struct cuf_buffer {
 	uint64_t base, bytes;
+	bool taken;			/* out of the table, where the same address may be registered anew; atomic */
 	struct cuf_pointer pointer;
 	uint64_t number;		/* for CUF_KIND_DEVICE: identifies the allocation */
 	struct donard_memory *memory;	/* the pinned memory, in the context of CUF_LOCK_PINS; or NULL */

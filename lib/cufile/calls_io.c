@@ -90,7 +90,7 @@ CUF_PUBLIC struct cuf_error cuFileBufDeregister(const void *base)
 		return cuf_error(rc);
 	buffer = cuf_buffer_take(base);
 	if (buffer) {
-		cuf_engines_forget_buffer(buffer->base);
+		cuf_engines_forget_buffer(buffer);
 		cuf_buffer_free(buffer);
 	}
 	cuf_driver_leave();

@@ -327,11 +327,33 @@ static struct cuf_place *make_place(struct cuf_engine *engine, struct cuf_buffer
 	return NULL;
 }
 
+/* Its buffer is being deregistered.  The engine's request does not use it, so that nobody has to wait for its end. */
+static void drop_place(struct cuf_engine *engine, struct cuf_place *place)
+{
+	if (engine->latest == place)
+		engine->latest = NULL;
+	cuf_map_take(&engine->places, place->buffer->base);
+	end_known(&place->known);
+}
+
 static struct cuf_place *look_up_place(struct cuf_engine *engine, struct cuf_buffer *buffer, int *code)
 {
 	struct cuf_place *place = buffer ? cuf_map_get(&engine->places, buffer->base) : NULL;
 
+	if (place && place->buffer != buffer) {
+		drop_place(engine, place);
+		place = NULL;
+	}
 	return place || !buffer ? place : make_place(engine, buffer, code);
+}
+
+/*
+ * A place whose buffer was taken out of its table stays until the thread that deregisters it gets to this engine.  A request
+ * that begins meanwhile does not use it: who registers the address anew, and deregisters that, would not wait for the request.
+ */
+static bool is_current(const struct cuf_place *place)
+{
+	return place && !__atomic_load_n(&place->buffer->taken, __ATOMIC_ACQUIRE);
 }
 
 struct cuf_place *cuf_engine_buffer(struct cuf_engine *engine, uint64_t base, int *code)
@@ -339,7 +361,7 @@ struct cuf_place *cuf_engine_buffer(struct cuf_engine *engine, uint64_t base, in
 	struct cuf_place *place = base ? cuf_map_get(&engine->places, base) : NULL;
 
 	*code = 0;
-	if (!place && base) {
+	if (base && !is_current(place)) {
 		cuf_home_lock();
 		place = look_up_place(engine, cuf_buffer_find(base), code);
 		cuf_home_unlock();
@@ -355,7 +377,7 @@ struct cuf_place *cuf_engine_around(struct cuf_engine *engine, uint64_t start, u
 	*code = 0;
 	pthread_mutex_lock(&engine->lock);
 	place = engine->latest;
-	if (!place || !cuf_buffer_has(place->buffer, start, bytes)) {
+	if (!is_current(place) || !cuf_buffer_has(place->buffer, start, bytes)) {
 		cuf_home_lock();
 		place = look_up_place(engine, cuf_buffer_around(start, bytes), code);
 		cuf_home_unlock();
@@ -408,18 +430,22 @@ static void forget(struct cuf_engine *engine, struct cuf_known *known, unsigned 
 	engine->forgotten = known;
 }
 
-static struct cuf_known *take_file(struct cuf_engine *engine, uint64_t handle)
+static struct cuf_known *take_file(struct cuf_engine *engine, const void *handle)
 {
-	return cuf_map_take(&engine->files, handle);
+	return cuf_map_take(&engine->files, *(const uint64_t *)handle);
 }
 
-static struct cuf_known *take_place(struct cuf_engine *engine, uint64_t base)
+/* A buffer that was registered at the same address before or since is another's to take out, and to wait for. */
+static struct cuf_known *take_place(struct cuf_engine *engine, const void *which)
 {
-	return cuf_map_take(&engine->places, base);
+	const struct cuf_buffer *buffer = which;
+	const struct cuf_place *place = cuf_map_get(&engine->places, buffer->base);
+
+	return place && place->buffer == buffer ? cuf_map_take(&engine->places, buffer->base) : NULL;
 }
 
 /* It was taken out of its table before, so that no engine can find it again. */
-static void forget_in_all(struct cuf_known *(*take)(struct cuf_engine *, uint64_t), uint64_t which)
+static void forget_in_all(struct cuf_known *(*take)(struct cuf_engine *, const void *), const void *which)
 {
 	unsigned int users = 0;		/* under CUF_LOCK_USERS */
 
@@ -438,12 +464,12 @@ static void forget_in_all(struct cuf_known *(*take)(struct cuf_engine *, uint64_
 
 void cuf_engines_forget_file(uint64_t handle)
 {
-	forget_in_all(take_file, handle);
+	forget_in_all(take_file, &handle);
 }
 
-void cuf_engines_forget_buffer(uint64_t base)
+void cuf_engines_forget_buffer(const struct cuf_buffer *buffer)
 {
-	forget_in_all(take_place, base);
+	forget_in_all(take_place, buffer);
 }
 
 struct cuf_stage *cuf_engine_forget(struct cuf_engine *engine)

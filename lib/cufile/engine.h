@@ -93,7 +93,7 @@ int cuf_engine_flush(struct cuf_engine *engine, const struct cuf_use *use);
 
 /* These take a file, a buffer, or everything out of all engines. */
 void cuf_engines_forget_file(uint64_t handle);
-void cuf_engines_forget_buffer(uint64_t base);
+void cuf_engines_forget_buffer(const struct cuf_buffer *buffer);
 void cuf_engines_forget_all(void);
 
 #endif /* CUF_ENGINE_H */

@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include "cufile_scene.h"
+#include "cufile/engine.h"
 
 struct reader {
 	struct scene *scene;
@@ -101,14 +102,12 @@ static void *take_away(void *data)
 	return NULL;
 }
 
-static void check_waits(struct scene *scene, void (*take)(struct scene *scene))
+/* The reader's second read is at the gate. */
+static void check_waits_for(struct reader *reader, void (*take)(struct scene *scene))
 {
-	struct reader reader = { .scene = scene };
-	struct taker taker = { .take = take, .scene = scene };
+	struct taker taker = { .take = take, .scene = reader->scene };
 	pthread_t thread;
 
-	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
-	begin_reader(&reader);
 	pthread_create(&thread, NULL, take_away, &taker);
 	while (!__atomic_load_n(&taker.begun, __ATOMIC_ACQUIRE))
 		sched_yield();
@@ -116,7 +115,16 @@ static void check_waits(struct scene *scene, void (*take)(struct scene *scene))
 	assert_false(__atomic_load_n(&taker.ended, __ATOMIC_ACQUIRE));
 	pthread_mutex_unlock(&gpu.gate);
 	pthread_join(thread, NULL);
-	pthread_barrier_wait(&reader.at);
+	pthread_barrier_wait(&reader->at);
+}
+
+static void check_waits(struct scene *scene, void (*take)(struct scene *scene))
+{
+	struct reader reader = { .scene = scene };
+
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	begin_reader(&reader);
+	check_waits_for(&reader, take);
 	if (take != take_buffer)
 		assert_int_equal(fds_of_file(scene), 1);
 	end_reader(&reader);
@@ -138,6 +146,65 @@ static void test_buffer_waits_for_reader(void **state)
 static void test_close_waits_for_reader(void **state)
 {
 	check_waits(scene_of(state), take_driver);
+}
+
+/* ---- a thread that deregisters a buffer, and is held up between its two steps ---- */
+
+static struct cuf_buffer *taken;
+
+static void forget_taken(struct scene *scene)
+{
+	(void)scene;
+	cuf_engines_forget_buffer(taken);
+	cuf_buffer_free(taken);
+}
+
+/* Meanwhile another thread registers and deregisters a buffer at the same place, which nobody uses. */
+static void test_each_waits_for_its_own_readers(void **state)
+{
+	struct scene *scene = scene_of(state);
+	struct reader reader = { .scene = scene };
+
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	begin_reader(&reader);
+	taken = cuf_buffer_take(scene->device);
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	alarm(HANG_SECONDS);
+	assert_int_equal(cuFileBufDeregister(scene->device).code, 0);
+	alarm(0);
+	check_waits_for(&reader, forget_taken);
+	end_reader(&reader);
+	assert_int_equal(reader.got[1], 4096);
+}
+
+/* Or registers a larger one there: who reads it then uses that one, whether by its first address or by another. */
+static void check_reads_the_new_one(struct scene *scene, off_t inside)
+{
+	uint8_t *pointer = scene->device + inside;
+	uint64_t staged = counted().staged_bytes;
+
+	assert_int_equal(cuFileBufRegister(scene->device, 65536, 0).code, 0);
+	assert_int_equal(cuFileRead(scene->handle, pointer, 4096, 0, 0), 4096);
+	assert_int_equal(counted().staged_bytes, staged);
+	taken = cuf_buffer_take(scene->device);
+	assert_int_equal(cuFileRead(scene->handle, pointer, 4096, 0, 0), 4096);
+	assert_int_equal(counted().staged_bytes, staged + 4096);	/* no buffer is registered */
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	assert_int_equal(cuFileRead(scene->handle, pointer, 1048576, 8192, 0), 1048576);
+	assert_memory_equal(pointer, scene->data + 8192, 1048576);
+	assert_int_equal(counted().staged_bytes, staged + 4096);
+	forget_taken(scene);
+	assert_int_equal(cuFileRead(scene->handle, pointer, 1048576, 8192, 0), 1048576);
+	assert_int_equal(counted().staged_bytes, staged + 4096);
+	assert_int_equal(cuFileBufDeregister(scene->device).code, 0);
+}
+
+static void test_reads_the_new_buffer(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	check_reads_the_new_one(scene, 0);
+	check_reads_the_new_one(scene, 4096);
 }
 
 /* A thread that is canceled ends behind its request, and holds nobody up. */
@@ -166,6 +233,8 @@ int main(void)
 		SCENE_TEST(test_file_waits_for_reader),
 		SCENE_TEST(test_buffer_waits_for_reader),
 		SCENE_TEST(test_close_waits_for_reader),
+		SCENE_TEST(test_each_waits_for_its_own_readers),
+		SCENE_TEST(test_reads_the_new_buffer),
 		SCENE_TEST(test_canceled_thread),
 	};
 
