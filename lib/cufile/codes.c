@@ -20,6 +20,11 @@ bool cuf_is_unsupported(ssize_t failure)
 	return false;
 }
 
+bool cuf_is_passing(int failure)
+{
+	return failure == -EMFILE || failure == -ENFILE || failure == -ENOMEM || failure == -EINTR;
+}
+
 ssize_t cuf_returned(ssize_t result)
 {
 	if (result >= 0 || cuf_is_code(result))

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mounts.h"
+#include "cufile/codes.h"
 #include "cufile/denied.h"
 #include "cufile/log.h"
 #include "cufile/settings.h"
@@ -17,20 +18,21 @@ struct mount {
 	char place[PATH_MAX], type[64], source[PATH_MAX];
 };
 
-/* The number of the mount by which the file was opened; -1 if it is not known. */
+/* The number of the mount by which the file was opened, or -errno. */
 static int mount_of(int fd)
 {
 	char path[64], line[256];
-	int number = -1;
+	int number = -ENOENT;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	file = fopen(path, "re");
-	while (file && number < 0 && fgets(line, sizeof(line), file))
+	if (!file)
+		return -errno;
+	while (number < 0 && fgets(line, sizeof(line), file))
 		if (sscanf(line, "mnt_id: %d", &number) != 1)
-			number = -1;
-	if (file)
-		fclose(file);
+			number = -ENOENT;
+	fclose(file);
 	return number;
 }
 
@@ -44,6 +46,18 @@ static int take_mount(void *user, const struct dnd_mount *found)
 	snprintf(mount->type, sizeof(mount->type), "%s", found->type);
 	snprintf(mount->source, sizeof(mount->source), "%s", found->source);
 	return 1;
+}
+
+/* Returns 0 or -errno. */
+static int find_mount(int fd, struct mount *mount)
+{
+	int rc = mount_of(fd);
+
+	if (rc < 0)
+		return rc;
+	mount->id = rc;
+	rc = dnd_mounts_each(take_mount, mount);
+	return rc > 0 ? 0 : rc ? rc : -ENOENT;
 }
 
 /* By whatever link or node: stable names are links, as in /dev/disk/by-id, and the kernel calls /dev/mapper/vg-lv /dev/dm-0. */
@@ -86,27 +100,40 @@ static bool is_empty(enum cuf_denied list)
 	return !cuf_settings_denied(list) || !*cuf_settings_denied(list);
 }
 
-/* In a chroot() the mount may not be listed.  If there is a denylist, the file then counts as denied. */
-static bool is_unknown(const struct cuf_file *file)
+/*
+ * In a chroot() the mount may not be listed.  The file then counts as denied.  But what is wanting for the search may be there
+ * at the next call.
+ */
+static int code_of_search(const struct cuf_file *file, int failure)
 {
-	if (is_empty(CUF_DENIED_DEVICES) && is_empty(CUF_DENIED_MOUNTS) && is_empty(CUF_DENIED_FILE_SYSTEMS))
-		return false;
+	if (cuf_is_passing(failure)) {
+		cuf_log(CUF_LOG_ERROR, "%s cannot be compared with the denylist of cufile.json: %s", file->name, strerror(-failure));
+		return failure == -ENOMEM ? CUF_INTERNAL_ERROR : CUF_GETNEWFD_FAILED;
+	}
 	cuf_log(CUF_LOG_ERROR, "%s: /proc/self/mountinfo does not list its mount, so that it may be on the denylist of "
 		"cufile.json. Run where /proc shows the mount, or empty the denylist.", file->name);
-	return true;
+	return CUF_IO_DISABLED;
 }
 
-bool cuf_denied(const struct cuf_file *file, int fd)
+static int regular_denied(const struct cuf_file *file, int fd)
+{
+	struct mount mount;
+	int rc = find_mount(fd, &mount);
+
+	if (rc)
+		return code_of_search(file, rc);
+	return is_on(CUF_DENIED_DEVICES, mount.source, file) || is_on(CUF_DENIED_MOUNTS, mount.place, file) ||
+	       is_on(CUF_DENIED_FILE_SYSTEMS, mount.type, file) ? CUF_IO_DISABLED : 0;
+}
+
+int cuf_denied(const struct cuf_file *file, int fd)
 {
 	char link[64], path[PATH_MAX] = "";
-	struct mount mount;
 
+	if (is_empty(CUF_DENIED_DEVICES) && is_empty(CUF_DENIED_MOUNTS) && is_empty(CUF_DENIED_FILE_SYSTEMS))
+		return 0;
+	if (file->is_regular)
+		return regular_denied(file, fd);
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	if (!file->is_regular)
-		return readlink(link, path, sizeof(path) - 1) > 0 && is_on(CUF_DENIED_DEVICES, path, file);
-	mount.id = mount_of(fd);
-	if (dnd_mounts_each(take_mount, &mount) != 1)
-		return is_unknown(file);
-	return is_on(CUF_DENIED_DEVICES, mount.source, file) || is_on(CUF_DENIED_MOUNTS, mount.place, file) ||
-	       is_on(CUF_DENIED_FILE_SYSTEMS, mount.type, file);
+	return readlink(link, path, sizeof(path) - 1) > 0 && is_on(CUF_DENIED_DEVICES, path, file) ? CUF_IO_DISABLED : 0;
 }

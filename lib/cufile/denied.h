@@ -5,7 +5,7 @@
 
 #include "cufile/files.h"
 
-/* Is the file on the denylist?  If so, the log says which entry it is. */
-bool cuf_denied(const struct cuf_file *file, int fd);
+/* Returns 0, or a code, and the log says why: the file is on the denylist, and by which entry, or that cannot be told. */
+int cuf_denied(const struct cuf_file *file, int fd);
 
 #endif /* CUF_DENIED_H */

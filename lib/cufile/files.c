@@ -154,11 +154,6 @@ static int duplicate(int fd)
 	return other < 0 ? -errno : other;
 }
 
-static bool is_passing(int failure)
-{
-	return failure == -EMFILE || failure == -ENFILE || failure == -ENOMEM || failure == -EINTR;
-}
-
 /* A duplicate with O_DIRECT would not lead through the page cache: the file is left without compatibility mode. */
 static int open_plain(struct cuf_file *file, int fd)
 {
@@ -168,7 +163,7 @@ static int open_plain(struct cuf_file *file, int fd)
 	file->plain_fd = open_again(fd, mode | (file->durable ? O_DSYNC : 0));
 	if (file->plain_fd < 0 && !is_direct)
 		file->plain_fd = duplicate(fd);
-	if (file->plain_fd >= 0 || (is_direct && !is_passing(file->plain_fd)))
+	if (file->plain_fd >= 0 || (is_direct && !cuf_is_passing(file->plain_fd)))
 		return 0;
 	cuf_log(CUF_LOG_ERROR, "%s cannot be opened once more: %s", file->name, strerror(-file->plain_fd));
 	return CUF_GETNEWFD_FAILED;
@@ -272,11 +267,10 @@ static bool needs_no_word(const struct cuf_file *file)
 
 static int find_way(struct donard_context *ctx, struct cuf_file *file, int fd)
 {
-	int rc;
+	int rc = cuf_denied(file, fd);
 
-	if (cuf_denied(file, fd))
-		return CUF_IO_DISABLED;
-	rc = open_plain(file, fd);
+	if (!rc)
+		rc = open_plain(file, fd);
 	if (rc)
 		return rc;
 	if (file->plain_fd < 0 && (cuf_flag(CUF_FLAG_ALLOW_COMPAT) || cuf_flag(CUF_FLAG_FORCE_COMPAT)))

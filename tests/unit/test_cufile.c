@@ -425,16 +425,14 @@ static void test_access_modes(void **state)
 	assert_memory_equal(scene->host, scene->data + 8192, 4096);
 }
 
-/* It is passing: no reason to go through DRAM from now on, though that is allowed. */
-static void test_too_many_files(void **state)
+static void register_with_too_many(struct scene *scene, const char *json)
 {
-	struct scene *scene = *state;
 	struct rlimit before, limit;
 	void *handle = NULL;
 	int code, free_fd;
 
 	needs_supported_file_system(scene->path);
-	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	write_text(scene->json, json);
 	assert_int_equal(cuFileDriverOpen().code, 0);
 	scene->fd = open(scene->path, O_RDWR | O_DIRECT);
 	free_fd = dup(scene->fd);
@@ -448,6 +446,18 @@ static void test_too_many_files(void **state)
 		assert_int_equal(code, CUF_GETNEWFD_FAILED);
 	}
 	assert_int_equal(register_fd(scene->fd, &handle).code, 0);
+}
+
+/* It is passing: no reason to go through DRAM from now on, though that is allowed. */
+static void test_too_many_files(void **state)
+{
+	register_with_too_many(*state, "{ \"properties\": { \"allow_compat_mode\": true } }");
+}
+
+/* And no reason to give up the denylist, although the file's mount cannot be looked up. */
+static void test_too_many_files_and_denylist(void **state)
+{
+	register_with_too_many(*state, "{ \"denylist\": { \"filesystems\": [ \"none\" ] } }");
 }
 
 struct place {
@@ -562,7 +572,7 @@ int main(void)
 		SCENE_TEST(test_deregister_reaches_sleepers),
 		SCENE_TEST(test_threads_end),
 		SCENE_TEST(test_access_modes),
-		SCENE_TEST(test_too_many_files),
+		SCENE_TEST(test_too_many_files), SCENE_TEST(test_too_many_files_and_denylist),
 		SCENE_TEST(test_denied),
 		SCENE_TEST(test_denied_mount),
 		SCENE_TEST(test_buffers),
