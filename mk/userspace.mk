@@ -11,7 +11,7 @@ METER_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/meter/*.c)))
 METER_SHARES := $(addprefix $(BUILD)/lib/base/,clock.o failure.o files.o handle.o misuse.o printable.o sized.o)
 # The number is that of the ABI that it stands in for.
 CUFILE_SONAME := libcufile.so.0
-CUFILE_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/cufile/*.c)) lib/base/mounts.c words/words.c)
+CUFILE_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/cufile/*.c)) lib/base/mounts.c lib/base/printable.c words/words.c)
 # Both commands print names of others as the library does.
 TOOL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tool/*.c tool/rdma/*.c)) lib/base/printable.c words/words.c)
 # The doctor predicts routes by the module's own rules, which are pure, and reads files as the library does.

@@ -2,7 +2,7 @@
 /*
  * Makes foreign text safe to print: names of processes, files and devices may hold any byte.  None of
  * them may start a new line, move the cursor of a terminal, or change the writing direction of the text
- * behind it.  This file uses no context, because the commands and libdonard-meter are built with it, too.
+ * behind it.  This file uses no context, because the commands, libdonard-meter and libcufile are built with it, too.
  */
 #ifndef DND_PRINTABLE_H
 #define DND_PRINTABLE_H

@@ -5,6 +5,7 @@
  * has to read.  So each file is opened once more.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ void cuf_file_free(struct cuf_file *file)
 	close_fd(file->plain_fd);
 	close_fd(file->claim_fd);
 	cuf_inode_put(file->lock);
+	free(file->name);
 	free(file);
 }
 
@@ -99,17 +101,26 @@ static uint64_t settled_of(const struct stat *st)
 	return st->st_size > CUF_BLOCK_BYTES_MAX ? (uint64_t)st->st_size - CUF_BLOCK_BYTES_MAX : 0;
 }
 
+/* "" without /proc, or where it is longer than the kernel says; NULL without memory. */
+static char *name_of(int fd)
+{
+	char path[64], name[PATH_MAX];
+	ssize_t bytes;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	bytes = readlink(path, name, sizeof(name));
+	return strndup(name, bytes > 0 ? (size_t)bytes : 0);
+}
+
 static int take_type(struct cuf_file *file, int fd)
 {
 	struct stat st;
-	char path[64];
-	ssize_t bytes;
 
 	if (fstat(fd, &st))
 		return CUF_INVALID_VALUE;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	bytes = readlink(path, file->name, sizeof(file->name) - 1);
-	file->name[bytes > 0 ? bytes : 0] = '\0';
+	file->name = name_of(fd);
+	if (!file->name)
+		return CUF_INTERNAL_ERROR;
 	file->is_regular = S_ISREG(st.st_mode);
 	file->device = file->is_regular ? st.st_dev : st.st_rdev;
 	file->inode = file->is_regular ? st.st_ino : 0;

@@ -29,7 +29,7 @@ struct cuf_file {
 	/* CUDA contexts: [0] the file was read straight into their memory, [1] written from it; atomic, NULL behind the last */
 	void *gpus[2][CUF_FILE_GPUS];
 	uint64_t settled;	/* it has been that long while no write of part of a block made it longer; atomic */
-	char name[64];		/* for the log */
+	char *name;		/* its path, for the log */
 	struct cuf_inode *lock;	/* for writes, and reads behind @settled; all registrations of this file share it */
 };
 

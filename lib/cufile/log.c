@@ -10,9 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cufile/locks.h"
 #include "cufile/log.h"
 #include "words/words.h"
+
+#define LINE_BYTES	2048	/* what a line says */
+#define LONGEST_BYTES	(5 * PATH_MAX)	/* a path, of which each byte may become an escape of four */
 
 static const char *const words[] = { "NOTICE", "ERROR", "WARN", "INFO", "DEBUG", "TRACE" };
 
@@ -67,7 +71,7 @@ void cuf_log_set(enum cuf_level level, const char *file, const char *folder)
 
 static void write_line(enum cuf_level level, const char *text)
 {
-	char line[2300], when[32];
+	char line[LINE_BYTES + 256], when[32];
 	struct timespec now;
 	struct tm parts;
 	int bytes;
@@ -88,21 +92,33 @@ bool cuf_log_has(enum cuf_level level)
 	return level <= __atomic_load_n(&most, __ATOMIC_RELAXED);
 }
 
+/*
+ * Names of files hold any byte, and may be long: they neither begin a line nor push out what is said of them.  The texts are
+ * too large for the stacks of some threads.  The caller holds the lock.
+ */
+static const char *line_of(const char *format, va_list args)
+{
+	static char text[LONGEST_BYTES], line[LONGEST_BYTES];
+
+	vsnprintf(text, sizeof(text), format, args);
+	dnd_make_printable(text, sizeof(text));
+	/* Texts of libdonard name calls and options, but readers of a log use commands and cufile.json. */
+	cli_in_words(text, remedies, line, sizeof(line));
+	dnd_shorten(line, LINE_BYTES);
+	return line;
+}
+
 void cuf_log(enum cuf_level level, const char *format, ...)
 {
-	char text[2048], line[2048];
 	va_list args;
 
 	if (!cuf_log_has(level))
 		return;
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	/* Texts of libdonard name calls and options, but readers of a log use commands and cufile.json. */
-	cli_in_words(text, remedies, line, sizeof(line));
 	cuf_lock(CUF_LOCK_LOG);
-	write_line(level, line);
+	write_line(level, line_of(format, args));
 	cuf_unlock(CUF_LOCK_LOG);
+	va_end(args);
 }
 
 void cuf_log_close(void)

@@ -117,6 +117,41 @@ static void test_remedies(void **state)
 	assert_says(scene, "both, or set properties.allow_compat_mode in cufile.json.");
 }
 
+/* Tries to register a file below the machine's folder, opened in a way that is refused. */
+static void refuse(const char *name, int flags)
+{
+	char path[PATH_MAX];
+	void *handle;
+	int fd;
+
+	fake_file(machine, name, "");
+	snprintf(path, sizeof(path), "%s/%s", machine->root, name);
+	fd = open(path, O_RDONLY | flags);
+	assert_true(fd >= 0);
+	assert_int_equal(register_fd(fd, &handle).code, CUF_INVALID_FILE_OPEN_FLAG);
+	close(fd);
+}
+
+/* Files of one folder differ in their names' ends, and no name makes a line of its own or hides what is said of it. */
+static void test_names_in_the_log(void **state)
+{
+	struct scene *scene = *state;
+	char name[3000] = "d", said[PATH_MAX + 64];
+
+	for (size_t length = 1; length < 100; length += 10)
+		strcpy(name + length, "/long-name");
+	refuse(name, O_APPEND);
+	snprintf(said, sizeof(said), "] ERROR %s/%s was opened with O_APPEND", machine->root, name);
+	assert_says(scene, said);
+	refuse("d/two\nlines\033[31m", O_APPEND);
+	assert_says(scene, "/d/two\\x0alines\\x1b[31m was opened with O_APPEND");
+	name[0] = 'e';
+	for (size_t length = 1; length < 2800; length += 10)
+		strcpy(name + length, "/long-name");
+	refuse(name, O_PATH);
+	assert_says(scene, "/long-name was opened with O_PATH, and cannot be read: open it without");
+}
+
 /* ---- settings ---- */
 
 static void test_json(void **state)
@@ -560,6 +595,7 @@ int main(void)
 		SCENE_TEST(test_without_module),
 		SCENE_TEST(test_set_properties),
 		SCENE_TEST(test_remedies),
+		SCENE_TEST(test_names_in_the_log),
 		SCENE_TEST(test_json),
 		SCENE_TEST(test_bad_json),
 		SCENE_TEST(test_bad_environment),
