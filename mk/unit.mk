@@ -63,6 +63,7 @@ $(BUILD)/tests/unit/test_cache_client: UNIT_LIBS := -Wl$(comma)--wrap=rdma_destr
 	$(addprefix -Wl$(comma)--wrap=dnd_,$(addprefix link_,arm close disarm poll) reach_find reach_take_events register unregister)
 $(BUILD)/tests/unit/test_cache_session: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_,register unregister \
 	$(addprefix link_,arm close disarm open poll send))
+$(BUILD)/tests/unit/test_cache_start: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,open pread)
 $(BUILD)/tests/unit/test_cache_trimmer: UNIT_LIBS := -Wl$(comma)--wrap=fallocate
 $(BUILD)/tests/unit/test_cache_handles: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=dnd_,listen $(addprefix listener_,open next close))
 $(BUILD)/tests/unit/test_cache_report: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,bind mkdir dnd_backing_identity dnd_cache_blocks_init \

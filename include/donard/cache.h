@@ -143,6 +143,7 @@ struct donard_cache_serve_options {
  * -EPROTONOSUPPORT for one of another version; -EBUSY when FORMAT would destroy data, when NVRAM,
  * drive, port or status socket are in use, when another region, a persistent one that this process may open, has
  * a log with records for the drive, and while the RDMA device is being bound or reset, or the NVRAM's is reset;
+ * -EIO when such a region cannot be read, since it may have such a log;
  * -EHOSTUNREACH, -EOPNOTSUPP when the drive, or the RDMA device, cannot reach the NVRAM directly; -EOPNOTSUPP also for volatile
  * NVRAM, or an address that no RDMA device serves; -ETIMEDOUT when no name server answers; -EACCES, -EPERM for NVRAM, a drive,
  * an RDMA device or a port that this user may not use, or a status socket that it may not make; -ENOSPC for too little NVRAM;

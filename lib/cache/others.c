@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See others.h. */
+#include <unistd.h>
+
 #include "cache/others.h"
 #include "region/region.h"
+
+#define BUSY_TRIES	10
+#define BUSY_MS		50
 
 /* ---- one log ---- */
 
@@ -25,15 +30,18 @@ int dnd_cache_claims_drive(struct donard_context *ctx, struct dnd_cache_store *s
 	enum dnd_cache_found found = DND_CACHE_FOUND_NOTHING;
 	struct dnd_cache_super super;
 	struct dnd_cache_log log;
-	bool claims = false;
+	int rc = dnd_cache_look_for_log(store, &super, &found);
 
-	if (!dnd_cache_look_for_log(store, &super, &found) && found == DND_CACHE_FOUND_LOG &&
-	    super.version == DND_CACHE_VERSION && may_share_bytes(super.drive_id, drive_id)) {
-		claims = dnd_cache_open(ctx, store, &log) || log.next > log.tail;
-		dnd_cache_close(&log);
-	}
+	if (rc || found != DND_CACHE_FOUND_LOG || super.version != DND_CACHE_VERSION || !may_share_bytes(super.drive_id, drive_id))
+		return rc;
+	rc = dnd_cache_open(ctx, store, &log);
+	if (!rc)
+		rc = log.next > log.tail;
+	else if (rc != -EIO && rc != -ENODEV && !dnd_error_is_want(rc))
+		rc = 1;
+	dnd_cache_close(&log);
 	dnd_failure_put_back(ctx, &before);
-	return claims;
+	return rc;
 }
 
 /* ---- all regions ---- */
@@ -48,6 +56,11 @@ static int other_read(struct dnd_cache_store *store, uint64_t at, void *to, size
 {
 	const struct dnd_place place = { .region = &((struct other *)store)->region, .file_offset = at };
 
+	/* A region of one page has the first superblock alone. */
+	if (at >= store->length_bytes) {
+		memset(to, 0, length_bytes);
+		return 0;
+	}
 	return dnd_place_load(&place, to, length_bytes);
 }
 
@@ -63,24 +76,79 @@ static int refuse(struct donard_context *ctx, const char *name, const char *driv
 			"with zeros (dd if=/dev/zero of=/dev/%s bs=1M).", name, drive_id, name);
 }
 
+/* Of a pmem device nobody reads anything here; to be served from, the region would have to be added with other pages. */
+static bool may_hold_log(const struct dnd_region *region)
+{
+	return dnd_region_persistent(region) && region->info.page_type != P2PMEM_PAGES_PMEM;
+}
+
+static int unreadable(struct donard_context *ctx, int rc)
+{
+	if (!dnd_error_is_want(rc))
+		dnd_fail_more(ctx, " It was looked at because it may hold a log for the same drive. If it cannot be made readable, remove "
+			      "it, and never serve a log out of it again.");
+	return rc;
+}
+
+/*
+ * These say that the region is not for this process now: its user may not open it, it has no node here (or another file in its
+ * place), it is being taken away, or another process has it.  All others may pass, and its log be served again later.
+ */
+static bool may_be_passed_over(int rc)
+{
+	return rc == -EACCES || rc == -EPERM || rc == -ENODEV || rc == -ENOTTY || rc == -EBUSY;
+}
+
+/* Returns 1, 0 or -errno, which has a text unless it may be passed over. */
+static int look_into(struct donard_context *ctx, const char *name, const char *drive_id)
+{
+	struct other other;
+	int rc = dnd_region_open(ctx, name, &other.region);
+
+	if (rc)
+		return rc;
+	if (may_hold_log(&other.region)) {
+		other.store = (struct dnd_cache_store){ .length_bytes = other.region.info.region_bytes, .read = other_read };
+		rc = dnd_cache_claims_drive(ctx, &other.store, drive_id);
+		if (rc < 0 && !may_be_passed_over(rc))
+			rc = dnd_region_access_failed(ctx, &other.region, -rc);
+	}
+	dnd_region_close(&other.region);
+	return rc;
+}
+
+/*
+ * A reset is told of once.  A server has its region for long; another one that starts, and looks at this region, has what it
+ * reads for some milliseconds.
+ */
+static int look_again(struct donard_context *ctx, const char *name, const char *drive_id)
+{
+	int rc = look_into(ctx, name, drive_id);
+
+	if (rc == -EIO)
+		rc = look_into(ctx, name, drive_id);
+	for (int tries = 0; rc == -EBUSY && tries < BUSY_TRIES; tries++) {
+		usleep(BUSY_MS * 1000);
+		rc = look_into(ctx, name, drive_id);
+	}
+	return rc;
+}
+
 static int look_at(struct donard_context *ctx, const char *name, void *data)
 {
 	struct dnd_failure before = dnd_failure_keep(ctx);
 	const struct search *search = data;
-	struct other other;
-	bool claims;
+	int rc;
 
 	if (!strcmp(name, search->nvram))
 		return 0;
-	if (dnd_region_open(ctx, name, &other.region)) {
-		dnd_failure_put_back(ctx, &before);
-		return 0;
-	}
-	other.store = (struct dnd_cache_store){ .length_bytes = other.region.info.region_bytes, .read = other_read };
-	claims = dnd_region_persistent(&other.region) &&
-		 dnd_cache_claims_drive(ctx, &other.store, search->drive_id);
-	dnd_region_close(&other.region);
-	return claims ? refuse(ctx, name, search->drive_id) : 0;
+	rc = look_again(ctx, name, search->drive_id);
+	if (rc > 0)
+		return refuse(ctx, name, search->drive_id);
+	if (rc && !may_be_passed_over(rc))
+		return unreadable(ctx, rc);
+	dnd_failure_put_back(ctx, &before);
+	return 0;
 }
 
 int dnd_cache_check_others(struct donard_context *ctx, const char *nvram, const char *drive_id)

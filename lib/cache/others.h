@@ -7,15 +7,17 @@
 
 /*
  * Returns 1 if @store holds a log with records for the drive @drive_id, for what lies on it (a partition, a file) or for
- * what it lies on, or such a log that cannot be read and so may have some; else 0.  Writes nothing.
+ * what it lies on, or such a log that cannot be read and so may have some; else 0.  Returns -errno, without a text, if
+ * nobody can tell, because no superblock can be read or memory is short.  Writes nothing.
  */
 int dnd_cache_claims_drive(struct donard_context *ctx, struct dnd_cache_store *store, const char *drive_id);
 
 /*
  * Refuses a drive if another persistent region than @nvram holds records for it: when that log is served again,
- * they would overwrite newer bytes.  Skips regions that it cannot open or read, for instance because somebody
- * else holds them: a server that holds a region holds its drive, too.  Those of other users it skips as well: they may
- * hold anything, and a server that refused each of them could not run beside them.
+ * they would overwrite newer bytes.  Skips regions that somebody else holds: a server that holds a region holds its drive,
+ * too.  Those that this user may not open it skips as well: they may hold anything, and a server that refused each of them could
+ * not run beside them; and those that have no node here, are being taken away, or are a pmem device.  Fails with a text if any
+ * other region cannot be opened or read, since that may pass.
  */
 int dnd_cache_check_others(struct donard_context *ctx, const char *nvram, const char *drive_id);
 

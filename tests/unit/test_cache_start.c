@@ -7,6 +7,8 @@
 
 #include "cache_nvram.h"
 #include "fake_sysfs.h"
+#include "play_ioctl.h"
+#include "says.h"
 #include "cache/backing.h"
 #include "cache/others.h"
 
@@ -71,6 +73,151 @@ static void another_log_is_damaged(void **state)
 	assert_int_equal(claims(nvram, nvram_geometry.drive_id), 1);
 }
 
+/* ---- other regions ---- */
+
+/* Of the region p2pmem1; the errno of each step, or 0. */
+static struct {
+	int open, info, read;
+	uint32_t flags, page_type;
+	uint64_t bytes;
+	uint64_t read_from;	/* where the step "read" begins to fail */
+	int reads;		/* how many reads fail, or 0 for all */
+} played;
+
+static bool fails(int error)
+{
+	errno = error;
+	return error;
+}
+
+int __real_open(const char *path, int flags, mode_t mode);
+int __wrap_open(const char *path, int flags, mode_t mode);
+int __wrap_open(const char *path, int flags, mode_t mode)
+{
+	const char *name = strrchr(path, '/');
+
+	return name && !strcmp(name, "/p2pmem1") && fails(played.open) ? -1 : __real_open(path, flags, mode);
+}
+
+static int play_ioctl(int fd, unsigned long request, void *argument)
+{
+	struct p2pmem_info *info = argument;
+
+	if (request != P2PMEM_IOC_INFO)
+		return ASK_THE_KERNEL;
+	if (fails(played.info))
+		return -1;
+	fake_info_name(fd, info);
+	info->flags = played.flags;
+	info->page_type = played.page_type;
+	info->region_bytes = played.bytes;
+	return 0;
+}
+
+ssize_t __real_pread(int fd, void *bytes, size_t count, off_t at);
+ssize_t __wrap_pread(int fd, void *bytes, size_t count, off_t at);
+ssize_t __wrap_pread(int fd, void *bytes, size_t count, off_t at)
+{
+	int error = (uint64_t)at >= played.read_from ? played.read : 0;
+
+	if (error && played.reads && !--played.reads)
+		played.read = 0;
+	if (fails(error))
+		return -1;
+	return (uint64_t)at < played.bytes ? __real_pread(fd, bytes, count, at) : 0;
+}
+
+static void play_region(void)
+{
+	memset(&played, 0, sizeof(played));
+	played.flags = P2PMEM_REGION_PERSISTENT;
+	played.page_type = P2PMEM_PAGES_GENERIC;
+	played.bytes = NVRAM_BYTES;
+}
+
+/* Each is ordinary where there are several regions; afterwards p2pmem1 is as before. */
+static void passed_over(struct fake *fake)
+{
+	if (dnd_cache_check_others(fake->ctx, "p2pmem0", nvram_geometry.drive_id))
+		fail_msg("%.900s", donard_error(fake->ctx));
+	play_region();
+}
+
+static void refused(struct fake *fake, int rc, const char *code, const char *text)
+{
+	assert_int_equal(dnd_cache_check_others(fake->ctx, "p2pmem0", nvram_geometry.drive_id), rc);
+	assert_string_equal(donard_error_code(fake->ctx), code);
+	assert_says(donard_error(fake->ctx), text);
+	play_region();
+}
+
+/* A log in it would be served again once it can be read, and its records written over newer bytes. */
+static void regions_that_cannot_be_looked_into(void **state)
+{
+	struct nvram *nvram = *state;
+	struct fake *fake;
+
+	assert_int_equal(fake_setup((void **)&fake), 0);
+	fake_region(fake, "p2pmem0", "nvme-pmr", "0000:03:00.0");
+	fake_region(fake, "p2pmem1", "nvme-pmr", "0000:04:00.0");
+	play_region();
+	passed_over(fake);			/* no node */
+	fake_bytes(fake, "p2pmem1", nvram->bytes, NVRAM_BYTES);
+	played.bytes = DND_CACHE_PAGE_BYTES;	/* no second superblock */
+	passed_over(fake);
+	open_new(nvram);
+	fake_bytes(fake, "p2pmem1", nvram->bytes, NVRAM_BYTES);
+	passed_over(fake);			/* no records */
+	assert_int_equal(put(nvram, 20, 1), 0);
+	assert_int_equal(dnd_cache_commit(&nvram->log), 0);
+	fake_bytes(fake, "p2pmem1", nvram->bytes, NVRAM_BYTES);
+	refused(fake, -EBUSY, "has-data", "p2pmem1: it holds a log with records");
+	played.bytes = DND_CACHE_PAGE_BYTES;	/* it was larger, and may be again */
+	refused(fake, -EBUSY, "has-data", "or one that cannot be read");
+
+	played.open = EACCES;
+	passed_over(fake);
+	played.open = EPERM;			/* of a container that may not have it */
+	passed_over(fake);
+	played.info = ENODEV;			/* it is being taken away */
+	passed_over(fake);
+	played.read = ENODEV;
+	passed_over(fake);
+	played.read = EBUSY;			/* a living server's, of another drive */
+	passed_over(fake);
+	played.read = EIO;
+	played.flags = 0;
+	passed_over(fake);
+	played.read = EOPNOTSUPP;
+	played.page_type = P2PMEM_PAGES_PMEM;
+	passed_over(fake);
+
+	played.info = ENOTTY;			/* a container's /dev/null in its place */
+	passed_over(fake);
+	fake_bytes(fake, "p2pmem1", nvram->bytes, NVRAM_BYTES);
+	played.read = EBUSY;			/* another server only looks at it */
+	played.reads = 1;
+	refused(fake, -EBUSY, "has-data", "p2pmem1: it holds a log with records");
+	played.read = EIO;			/* a reset, of which the kernel tells once */
+	played.reads = 1;
+	refused(fake, -EBUSY, "has-data", "p2pmem1: it holds a log with records");
+	played.read = ENODEV;			/* being taken away, as it was read */
+	played.read_from = DND_CACHE_TAIL_AT(0);
+	passed_over(fake);
+	played.read = EIO;
+	played.read_from = DND_CACHE_TAIL_AT(0);
+	refused(fake, -EIO, "device", "p2pmem1: the device was reset");
+
+	played.read = EIO;
+	refused(fake, -EIO, "device", "p2pmem1: the device was reset");
+	assert_says(donard_error(fake->ctx), "it may hold a log for the same drive");
+	played.info = EIO;
+	refused(fake, -EIO, "system", "p2pmem1: cannot be queried");
+	played.open = EMFILE;
+	refused(fake, -EMFILE, "system", "p2pmem1: cannot be opened");
+	assert_int_equal(fake_teardown((void **)&fake), 0);
+}
+
 /* ---- names of drives ---- */
 
 /* A partition that was deleted and made elsewhere with the number of the former. */
@@ -124,7 +271,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		NVRAM_TEST(other_data_at_the_end), NVRAM_TEST(records_of_another_log), NVRAM_TEST(another_log_is_damaged),
-		NVRAM_TEST(long_names), cmocka_unit_test(moved_partition),
+		NVRAM_TEST(regions_that_cannot_be_looked_into), NVRAM_TEST(long_names), cmocka_unit_test(moved_partition),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
