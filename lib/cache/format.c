@@ -42,7 +42,9 @@ static bool has_magic(const struct dnd_cache_super *super, const char *magic)
 
 /*
  * If one copy is whole, this is a log, whatever the other copy is.  The checksum of another version may
- * lie elsewhere and cannot be checked, so such a log counts only if both copies name that version.
+ * lie elsewhere and cannot be checked, so such a log counts only if both copies name that version.  An interrupted
+ * format leaves its mark in both copies, or beside a whole one; if the other was a log's and is not whole, it is damaged, and
+ * all its records may be there.
  */
 int dnd_cache_look_for_log(struct dnd_cache_store *store, struct dnd_cache_super *super,
 			   enum dnd_cache_found *found)
@@ -62,10 +64,8 @@ int dnd_cache_look_for_log(struct dnd_cache_store *store, struct dnd_cache_super
 		unfinished |= has_magic(super, DND_CACHE_UNFINISHED);
 		copies[copy] = *super;
 	}
-	if (unfinished)
-		*found = DND_CACHE_FOUND_UNFINISHED;
-	else if (!log)
-		*found = DND_CACHE_FOUND_NOTHING;
+	if (!log)
+		*found = unfinished ? DND_CACHE_FOUND_UNFINISHED : DND_CACHE_FOUND_NOTHING;
 	else if (!has_magic(&copies[0], DND_CACHE_MAGIC) || !has_magic(&copies[1], DND_CACHE_MAGIC) ||
 		 copies[0].version != copies[1].version || super->version == DND_CACHE_VERSION)
 		*found = DND_CACHE_FOUND_DAMAGED;

@@ -42,7 +42,7 @@
 #define DND_CACHE_COPIES	2
 #define DND_CACHE_DRIVE_ID_BYTES 128
 
-/* The superblock is written when the log is formatted, and never again. */
+/* The superblock is written when the log is formatted.  Later only a copy that is not whole is, from the other one. */
 struct dnd_cache_super {
 	char magic[8];			/* DND_CACHE_MAGIC */
 	uint32_t version;

@@ -303,10 +303,29 @@ static int keep_what_was_read(struct dnd_cache_log *log)
 	return dnd_cache_break(log);
 }
 
+/*
+ * A copy of the superblock that is not whole would be missing once the other is damaged as well.  A power cut may tear what is
+ * written here; the other copy was read, so it is whole, and durable by now.  The barrier is that of the tail.
+ */
+static int mend_super(struct dnd_cache_log *log)
+{
+	struct dnd_cache_super there;
+	int rc = 0;
+
+	for (unsigned int copy = 0; copy < DND_CACHE_COPIES && !rc; copy++) {
+		rc = log->store->read(log->store, DND_CACHE_SUPER_AT(copy), &there, sizeof(there));
+		if (!rc && memcmp(&there, &log->super, sizeof(there)))
+			rc = log->store->write(log->store, DND_CACHE_SUPER_AT(copy), &log->super, sizeof(log->super));
+	}
+	return rc ? dnd_cache_break(log) : 0;
+}
+
 int dnd_cache_begin(struct dnd_cache_log *log)
 {
 	int rc = keep_what_was_read(log);
 
+	if (!rc)
+		rc = mend_super(log);
 	if (!rc)
 		rc = mark_voids(log);
 	if (rc)

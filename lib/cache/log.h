@@ -105,8 +105,8 @@ void dnd_cache_say_voids(const struct dnd_cache_log *log, char *text, size_t siz
 /* The first void record from @sequence on, or log->next; dnd_cache_record() has its range. */
 uint64_t dnd_cache_next_void(const struct dnd_cache_log *log, uint64_t sequence);
 /*
- * To be called before the first record is appended.  Makes durable what recovery has read, then marks the
- * records that it passed over as void, and begins a new epoch.
+ * To be called before the first record is appended.  Makes durable what recovery has read, then writes a copy of the
+ * superblock that is not whole anew, marks the records that recovery passed over as void, and begins a new epoch.
  */
 int dnd_cache_begin(struct dnd_cache_log *log);
 

@@ -659,6 +659,38 @@ static void cuts_of_a_format(void **state)
 		}
 }
 
+/* ---- a copy of the superblock that is not whole ---- */
+
+#define BEGIN_STEPS	4U	/* writes and barriers until it is whole again */
+
+/* Power goes after so many steps of a start; then there is a log, and the next start has both copies whole. */
+static void mending_cut(unsigned int seed, unsigned int copy, unsigned int steps)
+{
+	struct world *world = new_world(seed, NO_FAULT);
+
+	memset(world->nvram + DND_CACHE_SUPER_AT(copy), 0x55, sizeof(struct dnd_cache_super));
+	memcpy(world->durable_nvram, world->nvram, NVRAM_BYTES);
+	for (int start = 0; start < 2; start++) {
+		if (dnd_cache_open(world->ctx, &world->store, &world->log))
+			fail_msg("seed %u, copy %u, cut after %u steps: %s", seed, copy, steps, donard_error(world->ctx));
+		world->steps_left = start ? UINT32_MAX : steps;
+		assert_int_equal(dnd_cache_begin(&world->log), steps < BEGIN_STEPS && !start ? -EIO : 0);
+		dnd_cache_close(&world->log);
+		lose_power(world);
+		world->cut = false;
+	}
+	assert_memory_equal(world->nvram + DND_CACHE_SUPER_AT(0), world->nvram + DND_CACHE_SUPER_AT(1), sizeof(struct dnd_cache_super));
+	end_world(world);
+}
+
+static void cuts_while_a_copy_is_mended(void **state)
+{
+	(void)state;
+	for (unsigned int steps = 0; steps <= BEGIN_STEPS; steps++)
+		for (unsigned int seed = 1; seed <= 20; seed++)
+			mending_cut(seed * 7919 + steps, seed % DND_CACHE_COPIES, steps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -668,6 +700,7 @@ int main(void)
 		cmocka_unit_test(contents_that_recur),
 		cmocka_unit_test(cut_at_each_step),
 		cmocka_unit_test(cuts_of_a_format),
+		cmocka_unit_test(cuts_while_a_copy_is_mended),
 		cmocka_unit_test(order_that_the_model_forbids),
 	};
 
