@@ -110,7 +110,7 @@ static bool write_has_place(const struct dnd_cache_log *log, unsigned int window
 {
 	uint64_t share = log->super.records / RESERVE_PART / log->super.windows;
 
-	return trim_has_place(log) || (free_places(log) && log->windows[window].records <= share);
+	return trim_has_place(log) || (free_places(log) && log->windows[window].records < share);
 }
 
 /* -EAGAIN: the request and all behind it have to wait.  Any other failure ends the client. */
