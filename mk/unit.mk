@@ -66,7 +66,7 @@ $(BUILD)/tests/unit/test_cache_session: UNIT_LIBS := $(addprefix -Wl$(comma)--wr
 $(BUILD)/tests/unit/test_cache_start: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,open pread)
 $(BUILD)/tests/unit/test_cache_trimmer: UNIT_LIBS := -Wl$(comma)--wrap=fallocate
 $(BUILD)/tests/unit/test_cache_handles: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=dnd_,listen $(addprefix listener_,open next close))
-$(BUILD)/tests/unit/test_cache_report: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,bind mkdir dnd_backing_identity dnd_cache_blocks_init \
+$(BUILD)/tests/unit/test_cache_report: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,bind mkdir dnd_backing_identity dnd_cache_blocks_init dnd_now_ns \
 	$(addprefix donard_,file_info $(addprefix queue_,open register read wait)))
 
 QUEUE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_queue test_queue_attach test_queue_cancel test_queue_pages)

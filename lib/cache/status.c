@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Asks a server of this machine for its status. */
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -8,6 +9,8 @@
 #include "cache/report.h"
 #include "donard/cache.h"
 #include "region/region.h"
+
+#define MS_NS	1000000ULL
 
 /* A server that runs answers in each of its rounds; one that is stopped, or starts, does not. */
 static const struct timeval patience = { .tv_sec = DONARD_RDMA_TIMEOUT_MS / 1000 };
@@ -30,13 +33,29 @@ static int cannot_ask(struct donard_context *ctx, const char *nvram, const char 
 	return dnd_fail_errno(ctx, errno, "%s", path);
 }
 
-/* -ENODATA: the other side closed before the first byte, or died. */
-static int read_all(int fd, void *to, size_t bytes)
+/* -EAGAIN: nothing has come by then. */
+static int await_bytes(int fd, uint64_t until_ns)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	uint64_t now_ns = dnd_now_ns();
+	int rc = now_ns < until_ns ? poll(&pollfd, 1, (int)((until_ns - now_ns) / MS_NS + 1)) : 0;
+
+	if (rc < 0)
+		return -errno;
+	return rc ? 0 : -EAGAIN;
+}
+
+/* All has to come by then, however often some of it does.  -ENODATA: the other side closed before the first byte, or died. */
+static int read_all(int fd, uint64_t until_ns, void *to, size_t bytes)
 {
 	uint8_t *at = to;
 	ssize_t got;
 
 	while (bytes) {
+		int rc = await_bytes(fd, until_ns);
+
+		if (rc)
+			return rc;
 		got = read(fd, at, bytes);
 		if (at == (uint8_t *)to && (!got || (got < 0 && errno == ECONNRESET)))
 			return -ENODATA;
@@ -62,17 +81,17 @@ static void make_texts_safe(struct donard_cache_status *status)
 	make_safe(status->drive_error, sizeof(status->drive_error));
 }
 
-static int read_report(int fd, struct donard_cache_status *status)
+static int read_report(int fd, uint64_t until_ns, struct donard_cache_status *status)
 {
 	const struct dnd_report_head expected = { .magic = DND_REPORT_MAGIC };
 	struct dnd_report_head head;
-	int rc = read_all(fd, &head, sizeof(head));
+	int rc = read_all(fd, until_ns, &head, sizeof(head));
 
 	if (rc)
 		return rc;
 	if (memcmp(head.magic, expected.magic, sizeof(head.magic)))
 		return -EPROTO;
-	rc = read_all(fd, status, dnd_min(head.bytes, sizeof(*status)));
+	rc = read_all(fd, until_ns, status, dnd_min(head.bytes, sizeof(*status)));
 	if (!rc)
 		make_texts_safe(status);
 	return rc;
@@ -81,16 +100,16 @@ static int read_report(int fd, struct donard_cache_status *status)
 static int ask(struct donard_context *ctx, const char *nvram, const struct sockaddr_un *address,
 	       struct donard_cache_status *status)
 {
+	uint64_t until_ns = dnd_now_ns() + DONARD_RDMA_TIMEOUT_MS * MS_NS;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int rc;
 
 	if (fd < 0)
 		return dnd_fail_errno(ctx, errno, "no socket");
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)))
 		rc = cannot_ask(ctx, nvram, address->sun_path);
-	else if ((rc = read_report(fd, status)) == -ENODATA)
+	else if ((rc = read_report(fd, until_ns, status)) == -ENODATA)
 		rc = dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: the server there ended before it answered. Unless it was killed, "
 			      "whoever runs it was told why.",
 			      address->sun_path);

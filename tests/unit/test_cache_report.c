@@ -143,6 +143,41 @@ static void another_answers(void **state)
 	assert_int_equal(strnlen(asking.status.drive_error, sizeof(status.drive_error)), sizeof(status.drive_error) - 1);
 }
 
+static _Atomic uint64_t played_ns;	/* what the clock is ahead */
+
+uint64_t __real_dnd_now_ns(void);
+uint64_t __wrap_dnd_now_ns(void);
+uint64_t __wrap_dnd_now_ns(void)
+{
+	return __real_dnd_now_ns() + played_ns;
+}
+
+/* The whole answer has to come in time, and not only its next byte. */
+static void slow_answer(void **state)
+{
+	struct dnd_report_head head = { .magic = DND_REPORT_MAGIC, .bytes = sizeof(struct donard_cache_status) };
+	struct donard_cache_status status = { .size = sizeof(status) };
+	struct scene *scene = *state;
+	struct asking asking = { .path = scene->path };
+	pthread_t thread;
+	int fd;
+
+	assert_int_equal(dnd_cache_report_open(scene->server), 0);
+	assert_int_equal(pthread_create(&thread, NULL, ask, &asking), 0);
+	assert_int_equal(poll(&(struct pollfd){ .fd = scene->server->status_fd, .events = POLLIN }, 1, -1), 1);
+	fd = accept(scene->server->status_fd, NULL, NULL);
+	assert_int_equal(send(fd, &head, sizeof(head) / 2, MSG_NOSIGNAL), sizeof(head) / 2);
+	played_ns = DONARD_RDMA_TIMEOUT_MS * 1000000ULL;
+	send(fd, (uint8_t *)&head + sizeof(head) / 2, sizeof(head) / 2, MSG_NOSIGNAL);
+	send(fd, &status, sizeof(status), MSG_NOSIGNAL);
+	pthread_join(thread, NULL);
+	played_ns = 0;
+	close(fd);
+	dnd_cache_report_close(scene->server);
+	assert_int_equal(asking.rc, -ETIMEDOUT);
+	assert_says(asking.text, "has not answered for 10 seconds");
+}
+
 /* A node, and each link to it, is the region's; with no server here, what is asked is seen in the refusal. */
 static void names_of_region(void **state)
 {
@@ -517,7 +552,7 @@ static void log_of_another_drive(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { CASE(own_socket), CASE(ends_before_it_answers), CASE(another_answers), CASE(names_beside_it),
+	const struct CMUnitTest tests[] = { CASE(own_socket), CASE(ends_before_it_answers), CASE(another_answers), CASE(slow_answer), CASE(names_beside_it),
 					     CASE(names_of_region), CASE(dead_socket), CASE(name_of_another), CASE(folder_that_cannot_be_made),
 					     CASE(start_formats), CASE(format_that_is_refused_or_killed),
 					     CASE(no_format_without_socket), CASE(no_format_without_a_registration),
