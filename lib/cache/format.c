@@ -32,6 +32,7 @@ static bool whole(const struct dnd_cache_super *super)
 	       super->records <= super->length_bytes / record_bytes &&
 	       DND_CACHE_RECORDS_AT + super->records * record_bytes <= super->data_at &&
 	       super->data_at <= super->length_bytes &&
+	       memchr(super->drive_id, '\0', sizeof(super->drive_id)) &&
 	       super->window_bytes <= (super->length_bytes - super->data_at) / super->windows;
 }
 

@@ -73,6 +73,23 @@ static void another_log_is_damaged(void **state)
 	assert_int_equal(claims(nvram, nvram_geometry.drive_id), 1);
 }
 
+/* What is not the name of a drive is a superblock of nobody's making, whose checksum may be right. */
+static void drive_that_does_not_end(void **state)
+{
+	struct nvram *nvram = *state;
+	struct dnd_cache_super super;
+	enum dnd_cache_found found;
+
+	open_new(nvram);
+	super = nvram->log.super;
+	memset(super.drive_id, 'a', sizeof(super.drive_id));
+	super.checksum = dnd_cache_super_checksum(&super);
+	for (unsigned int copy = 0; copy < DND_CACHE_COPIES; copy++)
+		memcpy(nvram->bytes + DND_CACHE_SUPER_AT(copy), &super, sizeof(super));
+	assert_int_equal(dnd_cache_look(nvram->ctx, &nvram->store, &super, &found), 0);
+	assert_int_equal(found, DND_CACHE_FOUND_DAMAGED);
+}
+
 /* ---- other regions ---- */
 
 /* Of the region p2pmem1; the errno of each step, or 0. */
@@ -271,7 +288,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		NVRAM_TEST(other_data_at_the_end), NVRAM_TEST(records_of_another_log), NVRAM_TEST(another_log_is_damaged),
-		NVRAM_TEST(regions_that_cannot_be_looked_into), NVRAM_TEST(long_names), cmocka_unit_test(moved_partition),
+		NVRAM_TEST(drive_that_does_not_end), NVRAM_TEST(regions_that_cannot_be_looked_into), NVRAM_TEST(long_names), cmocka_unit_test(moved_partition),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
