@@ -198,4 +198,5 @@ void dnd_cache_report(struct dnd_cache_server *server)
 		send_status(server, fd);
 		close(fd);
 	}
+	server->status_stuck = fd < 0 && errno != EAGAIN;
 }

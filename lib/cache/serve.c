@@ -303,7 +303,8 @@ static void wait_for_something(struct dnd_cache_server *server)
 
 	fds[count++] = (struct pollfd){ .fd = server->listener.events->fd, .events = POLLIN };
 	fds[count++] = (struct pollfd){ .fd = server->nvram.memory->region.fd, .events = POLLPRI };
-	fds[count++] = (struct pollfd){ .fd = server->status_fd, .events = POLLIN };
+	/* Who asks, and cannot be answered yet, would wake the server at once, again and again. */
+	fds[count++] = (struct pollfd){ .fd = server->status_stuck ? -1 : server->status_fd, .events = POLLIN };
 	fds[count++] = (struct pollfd){ .fd = server->queue_fd, .events = POLLIN };
 	fds[count++] = (struct pollfd){ .fd = dnd_trimmer_descriptor(server->trimmer), .events = POLLIN };
 	for (unsigned int i = 0; i < server->log.super.windows; i++)

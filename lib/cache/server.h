@@ -156,6 +156,7 @@ struct dnd_cache_server {
 	bool file_locked;
 	bool drive_gone;
 	int status_fd;
+	bool status_stuck;		/* somebody asks, and cannot be answered now, as for want of a descriptor */
 	char status_path[108];
 	dev_t status_device;		/* identifies the socket of that name, with status_inode */
 	ino_t status_inode;

@@ -4,6 +4,9 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -273,6 +276,65 @@ static void smaller_region(void **state)
 	is_served_of(scene, REGION_BYTES, &how);
 }
 
+struct starved {
+	struct told told;	/* first, so that note() takes it */
+	const char *status;
+	int asks;
+	struct rlimit limit;
+	uint64_t until_ns;
+	unsigned int rounds;
+};
+
+/* From now on somebody asks for the status, and no descriptor is left with which to answer. */
+static void starve_while_served(void *user, const struct donard_cache_event *event)
+{
+	struct starved *starved = user;
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct rlimit none;
+
+	note(&starved->told, event);
+	if (event->type != DONARD_CACHE_LISTENING)
+		return;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", starved->status);
+	starved->asks = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_int_equal(connect(starved->asks, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &starved->limit), 0);
+	none = starved->limit;
+	none.rlim_cur = (rlim_t)dup(starved->asks);
+	close((int)none.rlim_cur);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	starved->until_ns = dnd_now_ns() + 500000000;
+}
+
+static int stop_after_a_while(void *user)
+{
+	struct starved *starved = user;
+
+	starved->rounds++;
+	if (dnd_now_ns() < starved->until_ns)
+		return 0;
+	setrlimit(RLIMIT_NOFILE, &starved->limit);
+	return 1;
+}
+
+/* It waits as ever, and does not try to answer as fast as it can. */
+static void no_descriptor_for_the_status(void **state)
+{
+	struct scene *scene = *state;
+	char status[160];
+	struct starved starved = { .status = status };
+	struct donard_cache_serve_options how = {
+		.size = sizeof(how), .flags = DONARD_CACHE_FORMAT | DONARD_CACHE_VOLATILE_OK, .clients = 1,
+		.event_fn = starve_while_served, .stop_fn = stop_after_a_while, .user = &starved, .status_path = status,
+	};
+
+	prepare_backing(scene, status, sizeof(status));
+	is_served_of(scene, REGION_BYTES, &how);
+	close(starved.asks);
+	if (starved.rounds > 100)
+		fail_msg("%u rounds in half a second", starved.rounds);
+}
+
 static pid_t child;
 
 /* It has the descriptors of this moment until the test ends it. */
@@ -318,7 +380,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(wrong_handles), CASE(wrong_backings), CASE(given_back), CASE(timeout_that_no_client_takes), CASE(served_from_both),
-		CASE(smaller_region), CASE(unlocked_despite_a_child),
+		CASE(smaller_region), CASE(no_descriptor_for_the_status), CASE(unlocked_despite_a_child),
 	};
 
 	return cmocka_run_group_tests_name("cache_handles", tests, NULL, NULL);
