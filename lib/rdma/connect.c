@@ -58,11 +58,14 @@ static int on_accepted(void *user, const void *bytes, size_t length)
 	return 0;
 }
 
+/* By the time when the server is asked, the caller's memory is registered: its removal would wait for the answer. */
 static int stop_asked(void *user)
 {
 	struct donard_rdma_client *client = user;
 	const struct donard_rdma_connect_options *options = &client->options;
 
+	if (dnd_target_gone(options->memory))
+		return dnd_target_gone_text(client->ctx, options->memory);
 	if (options->stop_fn && options->stop_fn(options->user))
 		return dnd_fail(client->ctx, DND_E_CANCELED, "stopped");
 	return 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A client on a link whose device, server and clock are played by this program. */
+#include <unistd.h>
+
 #include "unit.h"
 #include "fake_sysfs.h"
 #include "memory/memory.h"
@@ -132,6 +134,16 @@ void __wrap_dnd_unregister(struct dnd_registration *registration);
 void __wrap_dnd_unregister(struct dnd_registration *registration)
 {
 	registration->mr = NULL;
+}
+
+/* Nobody answers. */
+int __wrap_dnd_reach_find(struct dnd_reach *reach, const char *address, uint16_t port);
+int __wrap_dnd_reach_find(struct dnd_reach *reach, const char *address, uint16_t port)
+{
+	int rc = reach->ops->give_up(reach->user);
+
+	(void)address, (void)port;
+	return rc ? rc : dnd_fail(reach->ctx, DND_E_PEER_SILENT, "no answer");
 }
 
 static void complete(const struct ibv_wc *completion)
@@ -509,6 +521,26 @@ static void reset_target_is_not_durable(void **state)
 	assert_string_equal(donard_error_code(scene.client->ctx), "device");
 }
 
+/* Its removal does not wait for a server that does not answer. */
+static void region_goes_away_before_the_answer(void **state)
+{
+	const struct donard_rdma_connect_options options = {
+		.size = sizeof(options), .address = "192.0.2.7", .rights = DONARD_RDMA_WRITE, .memory = scene.memory,
+	};
+	struct donard_rdma_client *client;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(donard_rdma_connect(scene.client->ctx, &options, &client), -ETIMEDOUT);
+	assert_int_equal(pipe(fds), 0);
+	close(fds[1]);			/* poll() then says of it what it says of a region that is being removed */
+	scene.memory->region.fd = fds[0];
+	assert_int_equal(donard_rdma_connect(scene.client->ctx, &options, &client), -ENODEV);
+	assert_string_equal(donard_error_code(scene.client->ctx), "region-gone");
+	scene.memory->region.fd = -1;
+	close(fds[0]);
+}
+
 /* Over iWARP the server writes what was asked for. */
 static void reads_need_rights(void **state)
 {
@@ -664,7 +696,7 @@ int main(void)
 		CASE(question_waits_for_the_one_before), CASE(questions_are_about_bytes), CASE(after_good_bye_there_is_only_leaving),
 		CASE(refused_requests_end_the_connection), CASE(stopped_reading_back_is_not_counted),
 		CASE(memory_without_a_mapping_has_its_offset), CASE(reset_source_is_not_durable),
-		CASE(reset_target_is_not_durable), CASE(reads_need_rights), CASE(pings_are_in_time),
+		CASE(reset_target_is_not_durable), CASE(region_goes_away_before_the_answer), CASE(reads_need_rights), CASE(pings_are_in_time),
 		CASE(waiting_for_nothing_keeps_the_connection), CASE(memory_of_another_context_is_refused),
 		CASE(nothing_left_to_register), CASE(closing_ends_with_the_connection), CASE(nobody_is_left_to_say_good_bye_to),
 		CASE(closing_gives_unplugged_memory_back),
