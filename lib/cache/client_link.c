@@ -74,7 +74,8 @@ static int on_accepted(void *user, const void *bytes, size_t length)
 }
 
 /*
- * While it waits, keeps the queue's other caches alive.  Their completions are taken later, and are to wake the program then.
+ * While it waits, keeps the queue's other caches alive, and lets go of what the queue has of regions that are being removed.
+ * Completions are taken later, and are to wake the program then.
  * Returns 0, or -ECANCELED with a text if the program does not want the connection any more.
  */
 static int meanwhile(void *user)
@@ -83,6 +84,8 @@ static int meanwhile(void *user)
 	const struct donard_cache_options *options = &cache->options;
 
 	dnd_sources_work(cache->queue);
+	dnd_queue_reap(cache->queue);
+	dnd_queue_look_after(cache->queue);
 	dnd_queue_tell(cache->queue);
 	if (options->stop_fn && options->stop_fn(options->user))
 		return dnd_fail(cache->ctx, DND_E_CANCELED, "stopped");

@@ -501,6 +501,25 @@ static void others_are_kept_alive_meanwhile(void **state)
 	donard_queue_close(queue);
 }
 
+/* The queue registered memory of a region, whose removal does not wait for the server. */
+static void regions_are_let_go_meanwhile(void **state)
+{
+	const struct donard_cache_options options = { .size = sizeof(options), .address = "192.0.2.7" };
+	struct donard_cache *cache = NULL;
+	struct donard_queue *queue;
+
+	(void)state;
+	assert_int_equal(donard_queue_open(scene.cache.ctx, NULL, &queue), 0);
+	be_a_region();
+	close(scene.region_ends);
+	queue->registrations[0].memory = &scene.memory;
+	queue->registration_count = 1;
+	scene.memory.handle.holders = 2;
+	assert_int_equal(donard_cache_connect(queue, &options, &cache), -ETIMEDOUT);
+	assert_int_equal(scene.memory.handle.holders, 1);
+	donard_queue_close(queue);
+}
+
 static int stop(void *user)
 {
 	assert_ptr_equal(user, &scene);
@@ -599,7 +618,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(end_of_each_write_is_read_back), TEST(nothing_is_read_back_of_soft_devices),
 		TEST(waiting_request_ends_with_its_region), TEST(region_stays_while_parts_are_in_flight),
-		TEST(others_are_kept_alive_meanwhile), TEST(close_waits_for_the_device),
+		TEST(others_are_kept_alive_meanwhile), TEST(regions_are_let_go_meanwhile), TEST(close_waits_for_the_device),
 		TEST(forget_waits_for_the_acknowledgement), TEST(forget_of_a_connection_that_ends),
 		TEST(full_server_is_asked_again), TEST(server_that_stays_full_refuses), TEST(each_refusal_says_why),
 		TEST(program_stops_the_wait), TEST(options_of_an_older_program),
