@@ -81,7 +81,7 @@ $(BUILD)/tests/unit/test_queue_cancel: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_q
 $(BUILD)/tests/unit/test_queue_pages: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_queue_init
 $(BUILD)/tests/unit/test_reach: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,poll dnd_dial dnd_now_seconds rdma_get_cm_event rdma_ack_cm_event)
 $(BUILD)/tests/unit/test_listen: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,access getifaddrs freeifaddrs)
-$(BUILD)/tests/unit/test_rdma_client: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_now_seconds rdma_get_cm_event rdma_ack_cm_event \
+$(BUILD)/tests/unit/test_rdma_client: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_now_seconds rdma_get_cm_event rdma_ack_cm_event dnd_dmabuf_sync \
 	dnd_reach_find dnd_register dnd_unregister)
 $(BUILD)/tests/unit/test_rdma_session: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_,dmabuf_sync region_try_sync link_open register)
 $(BUILD)/tests/unit/test_rdma_server: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,donard_memory_zero dnd_listen \

@@ -599,7 +599,8 @@ struct donard_rdma_durability {
  * Either form fails if the kernel has noticed a reset of an attached memory's device.  A reset of the device that holds the
  * source of writes may go unnoticed: to find it, call donard_rdma_sync() with that memory, whose barrier reports it.
  *
- * Returns 0; -EINVAL for memory that is not attached; as donard_rdma_wait().
+ * Returns 0; -EINVAL for memory that is not attached; as donard_rdma_wait(); for @memory of another exporter also what that
+ * exporter answers.
  */
 int donard_rdma_sync(struct donard_rdma_client *client, struct donard_memory *memory,
 		     struct donard_rdma_durability *durability);

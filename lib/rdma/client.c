@@ -15,17 +15,21 @@
 
 /* ---- the end of a connection, and what is said of it afterwards ---- */
 
-/* If something failed, notes what the connection ended with, unless only the caller wanted to stop. */
+/* Notes what the connection ended with. */
+static int over(struct donard_rdma_client *client, int rc)
+{
+	client->over = rc;
+	client->reason = dnd_failure_keep(client->ctx);
+	return rc;
+}
+
+/* If something failed, says why, and that the connection is over, unless only the caller wanted to stop. */
 static int ended(struct donard_rdma_client *client, int rc)
 {
 	if (rc >= 0)
 		return rc;
 	rc = dnd_client_explain(client, rc);
-	if (rc != -ECANCELED) {
-		client->over = rc;
-		client->reason = dnd_failure_keep(client->ctx);
-	}
-	return rc;
+	return rc == -ECANCELED ? rc : over(client, rc);
 }
 
 /* Once the good-bye was sent, the server may count no more of what this client does. */
@@ -538,15 +542,34 @@ static int settle_there(struct donard_rdma_client *client, enum dnd_rdma_type ty
 	return rc ? rc : dnd_near_check(client);
 }
 
-/* The connection may fail meanwhile, with the reset of another memory, too: that has its text. */
+struct settling {
+	struct donard_rdma_client *client;
+	int failed;		/* -errno of the connection, or 0 */
+};
+
+static int keep_up(void *user)
+{
+	struct settling *settling = user;
+
+	settling->failed = dnd_client_keep_up(settling->client);
+	return settling->failed;
+}
+
+/* The connection may fail meanwhile, with the reset of another memory, too.  Any other failure is the memory's. */
 static int run_barrier(struct donard_rdma_client *client, const struct dnd_near *near)
 {
-	int rc = dnd_target_settle(near->memory, dnd_client_keep_up, client);
-	bool failed = client->local_resets || client->remote_resets || client->link.lost;
+	struct settling settling = { .client = client };
+	int rc = dnd_target_settle(near->memory, keep_up, &settling);
 
-	if (rc == -EREMOTEIO)
-		return dnd_memory_access_failed(near->memory, EREMOTEIO);
-	return rc == -EIO && !failed ? dnd_near_was_reset(client, near) : rc;
+	if (!rc || settling.failed || rc == -ENODEV)
+		return ended(client, rc);
+	if (rc == -EIO)
+		rc = dnd_near_was_reset(client, near);
+	else if (rc == -EFAULT)	/* the exporter's, since there is no buffer of the program */
+		rc = dnd_fail_errno(client->ctx, EFAULT, "%s: its exporter's barrier failed", dnd_memory_name(near->memory));
+	else
+		rc = dnd_memory_access_failed(near->memory, -rc);
+	return over(client, rc);
 }
 
 static int settle_here(struct donard_rdma_client *client, const struct donard_memory *memory)
@@ -559,12 +582,11 @@ static int settle_here(struct donard_rdma_client *client, const struct donard_me
 				       "%s: the memory is not attached to this client.",
 				       dnd_memory_name(memory));
 	rc = dnd_client_finish(client, client->flow.added, false);
-	if (!rc)
-		rc = run_barrier(client, near);
+	if (rc)
+		return ended(client, rc);
+	rc = run_barrier(client, near);
 	/* The kernel reports a reset once to each open file, so another barrier may have heard of it. */
-	if (!rc)
-		rc = dnd_near_check(client);
-	return ended(client, rc);
+	return rc ? rc : ended(client, dnd_near_check(client));
 }
 
 static int check_durability(struct donard_rdma_client *client, const struct donard_rdma_durability *durability, bool leaves)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A client on a link whose device, server and clock are played by this program. */
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -34,6 +35,7 @@ static struct {
 	enum ibv_wc_status status;	/* with which data complete */
 	unsigned int sent[DND_TYPE_END];
 	unsigned int rights;		/* of the last registration */
+	int exporter_result;		/* of another exporter's barrier */
 	unsigned int posts, requests, signalled;	/* of data */
 	uint64_t lengths[WCS_MAX], addresses[WCS_MAX];
 	struct ibv_wc completions[WCS_MAX];
@@ -134,6 +136,13 @@ void __wrap_dnd_unregister(struct dnd_registration *registration);
 void __wrap_dnd_unregister(struct dnd_registration *registration)
 {
 	registration->mr = NULL;
+}
+
+int __wrap_dnd_dmabuf_sync(const struct dnd_dmabuf *dmabuf);
+int __wrap_dnd_dmabuf_sync(const struct dnd_dmabuf *dmabuf)
+{
+	(void)dmabuf;
+	return scene.exporter_result;
 }
 
 /* Nobody answers. */
@@ -521,6 +530,34 @@ static void reset_target_is_not_durable(void **state)
 	assert_string_equal(donard_error_code(scene.client->ctx), "device");
 }
 
+/* The exporter's errors mean none of what the connection means by them. */
+static void exporters_failure_is_told(int error_number)
+{
+	struct donard_memory memory = {
+		.ctx = scene.client->ctx, .region.fd = -1, .dmabuf = { .fd = eventfd(0, EFD_CLOEXEC), .writable = true }, .length = 65536,
+	};
+
+	scene.exporter_result = -error_number;
+	assert_int_equal(donard_rdma_attach(scene.client, &memory, DONARD_RDMA_READ, NULL), 0);
+	assert_int_equal(donard_rdma_sync(scene.client, &memory, NULL), -error_number);
+	assert_says(donard_error(scene.client->ctx), "its bytes cannot be accessed");
+	assert_int_equal(donard_rdma_wait(scene.client, 0, 0), -error_number);
+	dnd_near_detach(scene.client, scene.client->near);
+	close(memory.dmabuf.fd);
+}
+
+static void exporter_without_memory(void **state)
+{
+	(void)state;
+	exporters_failure_is_told(ENOMEM);
+}
+
+static void exporter_out_of_time(void **state)
+{
+	(void)state;
+	exporters_failure_is_told(ETIMEDOUT);
+}
+
 /* Its removal does not wait for a server that does not answer. */
 static void region_goes_away_before_the_answer(void **state)
 {
@@ -696,7 +733,8 @@ int main(void)
 		CASE(question_waits_for_the_one_before), CASE(questions_are_about_bytes), CASE(after_good_bye_there_is_only_leaving),
 		CASE(refused_requests_end_the_connection), CASE(stopped_reading_back_is_not_counted),
 		CASE(memory_without_a_mapping_has_its_offset), CASE(reset_source_is_not_durable),
-		CASE(reset_target_is_not_durable), CASE(region_goes_away_before_the_answer), CASE(reads_need_rights), CASE(pings_are_in_time),
+		CASE(reset_target_is_not_durable), CASE(exporter_without_memory), CASE(exporter_out_of_time),
+		CASE(region_goes_away_before_the_answer), CASE(reads_need_rights), CASE(pings_are_in_time),
 		CASE(waiting_for_nothing_keeps_the_connection), CASE(memory_of_another_context_is_refused),
 		CASE(nothing_left_to_register), CASE(closing_ends_with_the_connection), CASE(nobody_is_left_to_say_good_bye_to),
 		CASE(closing_gives_unplugged_memory_back),
