@@ -2,6 +2,7 @@
 /* Waits for completions, and hands them over. */
 #include "queue/queue.h"
 
+#define LOOK_EVERY_NS	100000000ULL
 #define LONGEST_WAIT_NS	(86400ULL * 1000000000)	/* the kernel adds it to its clock */
 
 DND_PUBLIC int donard_queue_submit(struct donard_queue *queue)
@@ -76,6 +77,14 @@ DND_PUBLIC int donard_queue_poll(struct donard_queue *queue, struct donard_compl
 	return count || !queue->ring.failed ? count : dnd_queue_ring_failed(queue, queue->ring.failed);
 }
 
+/* How long to wait at a time, if @left is left, or UINT64_MAX: meanwhile a region may be removed whose memory the ring pins. */
+static uint64_t turn_ns(const struct donard_queue *queue, uint64_t left)
+{
+	if (dnd_queue_pins_region(queue))
+		return dnd_min(left, LOOK_EVERY_NS);
+	return left == UINT64_MAX ? left : dnd_min(left, LONGEST_WAIT_NS);
+}
+
 /*
  * Submits what was prepared and waits.  Each request in flight still gets at least one
  * completion from the ring.  With a time limit this waits for one completion at a time,
@@ -83,7 +92,7 @@ DND_PUBLIC int donard_queue_poll(struct donard_queue *queue, struct donard_compl
  */
 static int await(struct donard_queue *queue, unsigned int least, int64_t timeout_ns)
 {
-	uint64_t start = timeout_ns < 0 ? 0 : dnd_now_ns(), left = UINT64_MAX, passed;
+	uint64_t start = timeout_ns < 0 ? 0 : dnd_now_ns(), left = UINT64_MAX, turn, passed;
 	unsigned int missing;
 	int rc = 0;
 
@@ -96,11 +105,13 @@ static int await(struct donard_queue *queue, unsigned int least, int64_t timeout
 			passed = dnd_now_ns() - start;
 			left = (uint64_t)timeout_ns - dnd_min((uint64_t)timeout_ns, passed);
 		}
-		rc = dnd_ring_enter_timed(&queue->ring, missing,
-					  timeout_ns < 0 ? left : dnd_min(left, LONGEST_WAIT_NS));
-		if (rc == -ETIME && left > LONGEST_WAIT_NS)
+		turn = turn_ns(queue, left);
+		rc = dnd_ring_enter_timed(&queue->ring, missing, turn);
+		if (rc == -ETIME && left > turn)
 			rc = 0;
 		dnd_queue_reap(queue);
+		if (queue->done_count < least)
+			dnd_queue_look_after(queue);
 	}
 	return rc;
 }

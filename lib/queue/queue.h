@@ -178,6 +178,8 @@ struct dnd_queue_registration *dnd_queue_registration_find(struct donard_queue *
 							   const struct donard_memory *memory);
 /* Checks now and then, and lets go of memory whose region is being removed. */
 void dnd_queue_look_after(struct donard_queue *queue);
+/* Is memory of a region registered with the ring, which the region's removal waits for? */
+bool dnd_queue_pins_region(const struct donard_queue *queue);
 /*
  * Each batch of requests is looked after once: at its first request, since the program may have slept for long before it, or
  * at the end of a batch that had none.

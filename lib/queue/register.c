@@ -141,6 +141,17 @@ void dnd_queue_look_after(struct donard_queue *queue)
 	dnd_queue_detach_given_up(queue);
 }
 
+bool dnd_queue_pins_region(const struct donard_queue *queue)
+{
+	for (size_t i = 0; i < queue->registration_count; i++) {
+		const struct dnd_queue_registration *registration = &queue->registrations[i];
+
+		if (registration->buffers.count && dnd_memory_is_region(registration->memory))
+			return true;
+	}
+	return false;
+}
+
 void dnd_queue_begin_batch(struct donard_queue *queue)
 {
 	if (queue->batch_begun)

@@ -285,27 +285,50 @@ static void make_pair(int fds[2])
 	close(listener);
 }
 
+/* The region of registered memory goes away before the queue waits for a request that does not end. */
+static void region_goes_away(struct scene *scene, struct donard_memory *memory, unsigned int slots, int64_t timeout_ns)
+{
+	struct dnd_queue_registration *registration = &scene->queue->registrations[0];
+	int fds[2], rc;
+
+	make_pair(fds);
+	memory->region.fd = fds[0];
+	registration->memory = memory;
+	registration->buffers.count = slots;
+	scene->queue->registration_count = 1;
+	dnd_queue_watch(scene->queue, memory, true);
+	donard_queue_poll(scene->queue, scene->got, 1);
+	assert_int_equal(send(fds[1], "!", 1, MSG_OOB), 1);
+	rc = waits(scene, 1, timeout_ns);
+	scene->queue->working = 0;	/* the ring has nothing that could end */
+	assert_int_equal(rc, 0);
+	assert_null(registration->memory);
+	assert_int_equal(memory->handle.holders, 1);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 /* Its removal does not wait for what the source waits for. */
 static void region_is_let_go_while_waiting(void **state)
 {
-	struct scene *scene = scene_of(state);
-	struct dnd_queue_registration *registration = &scene->queue->registrations[0];
 	struct donard_memory memory = { .handle.holders = 2, .dmabuf.fd = -1 };
-	int fds[2];
+	struct scene *scene = scene_of(state);
 
-	make_pair(fds);
-	memory.region.fd = fds[0];
-	registration->memory = &memory;
-	scene->queue->registration_count = 1;
-	dnd_queue_watch(scene->queue, &memory, true);
 	begin(scene, 1);
-	donard_queue_poll(scene->queue, scene->got, 1);
-	assert_int_equal(send(fds[1], "!", 1, MSG_OOB), 1);
-	assert_int_equal(waits(scene, 1, 200000000), 0);
-	assert_null(registration->memory);
-	assert_int_equal(memory.handle.holders, 1);
-	close(fds[0]);
-	close(fds[1]);
+	region_goes_away(scene, &memory, 0, 200000000);
+}
+
+/* Nor for a drive, where there is no source.  Linux AIO pins nothing. */
+static void region_is_let_go_while_a_drive_hangs(void **state)
+{
+	struct donard_memory memory = { .handle.holders = 2, .dmabuf.fd = -1 };
+	struct scene *scene = scene_of(state);
+
+	if (scene->queue->ring.aio)
+		return;
+	dnd_queue_source_remove(&scene->fake.source);
+	scene->queue->working = 1;
+	region_goes_away(scene, &memory, 1, 500000000);
 }
 
 static void removed_source_is_left_alone(void **state)
@@ -410,6 +433,7 @@ int main(void)
 		test(canceled_ones_are_told),
 		test(source_says_that_it_has_something),
 		test(region_is_let_go_while_waiting),
+		test(region_is_let_go_while_a_drive_hangs),
 		test(removed_source_is_left_alone),
 		test(closed_queue_ends_the_source),
 		test(child_of_a_fork_leaves_the_source),
