@@ -32,6 +32,27 @@ struct scene {
 	struct donard_completion got[REQUESTS];
 };
 
+static struct scene *not_handed_over;
+
+static void end_one(struct fake_source *fake, int64_t result);
+
+/* Once, the kernel has no memory for what a reap hands over; the source's request ends with the next attempt. */
+void __real_dnd_queue_reap(struct donard_queue *queue);
+void __wrap_dnd_queue_reap(struct donard_queue *queue);
+void __wrap_dnd_queue_reap(struct donard_queue *queue)
+{
+	__real_dnd_queue_reap(queue);
+	if (!not_handed_over)
+		return;
+	if (queue->ring.failed) {
+		queue->ring.failed = 0;
+		end_one(&not_handed_over->fake, 4096);
+		not_handed_over = NULL;
+	} else {
+		queue->ring.failed = -ENOMEM;
+	}
+}
+
 static struct fake_source *fake_of(struct dnd_queue_source *source)
 {
 	return (struct fake_source *)source;
@@ -108,6 +129,7 @@ static int setup(void **state)
 	struct scene *scene = calloc(1, sizeof(*scene));
 
 	*state = scene;
+	not_handed_over = NULL;
 	assert_int_equal(donard_open(&scene->ctx, NULL), 0);
 	scene->fake.source.ops = &ops;
 	scene->fake.source.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -331,6 +353,16 @@ static void region_is_let_go_while_a_drive_hangs(void **state)
 	region_goes_away(scene, &memory, 1, 500000000);
 }
 
+/* What the kernel has not taken wakes nobody: the wait tries again to hand it over. */
+static void wait_does_not_sleep_on_what_was_not_handed_over(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	begin(scene, 1);
+	not_handed_over = scene;
+	assert_int_equal(waits(scene, 1, 0), 1);
+}
+
 static void removed_source_is_left_alone(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -434,6 +466,7 @@ int main(void)
 		test(source_says_that_it_has_something),
 		test(region_is_let_go_while_waiting),
 		test(region_is_let_go_while_a_drive_hangs),
+		test(wait_does_not_sleep_on_what_was_not_handed_over),
 		test(removed_source_is_left_alone),
 		test(closed_queue_ends_the_source),
 		test(child_of_a_fork_leaves_the_source),
