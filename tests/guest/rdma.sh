@@ -682,6 +682,10 @@ nobody_answers() {
 	start_client write --timeout 80
 	sleep 2
 	is_stopped INT
+	at_end "region_exists p2pmem0 || donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2; give_to_group p2pmem0"
+	start_client write --timeout 80 --size 1M --local p2pmem0
+	sleep 2 && limited donard-cli region remove p2pmem0
+	client_ends region-gone
 }
 
 # is_stopped SIGNAL - the client in the background, by that signal, and says so.
