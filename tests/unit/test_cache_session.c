@@ -283,6 +283,33 @@ static void nothing_to_who_has_gone(void **state)
 	assert_int_equal(scene.sent, 0);
 }
 
+/* ---- silence ---- */
+
+/* ends_after() - how the session ends once its client was silent for that long, if it does. */
+static int ends_after(double seconds)
+{
+	scene.server.options.timeout_ms = 10000;
+	scene.session.link.heard = dnd_now_seconds() - seconds;
+	dnd_cache_session_take(&scene.session);
+	return scene.session.ends;
+}
+
+/* It may have to register a large buffer before it can say anything. */
+static void first_message_may_take_a_minute(void **state)
+{
+	(void)state;
+	assert_int_equal(ends_after(50), 0);
+	assert_int_equal(ends_after(61), -ETIMEDOUT);
+}
+
+static void later_silence_is_that_of_the_options(void **state)
+{
+	(void)state;
+	scene.session.came = true;
+	assert_int_equal(ends_after(9), 0);
+	assert_int_equal(ends_after(11), -ETIMEDOUT);
+}
+
 #define TEST(name)	cmocka_unit_test_setup(name, set_up)
 
 int main(void)
@@ -290,6 +317,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(waits_until_it_was_sent), TEST(waits_for_a_slot), TEST(iwarp_waits_until_the_client_closes),
 		TEST(nothing_to_who_has_gone), TEST(reaches_its_window_and_nothing_else), TEST(reads_back_where_bytes_may_be_held),
+		TEST(first_message_may_take_a_minute), TEST(later_silence_is_that_of_the_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

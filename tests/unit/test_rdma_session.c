@@ -655,6 +655,31 @@ static void clients_time_begins_with_the_offer(void **state)
 	assert_says(donard_error(scene->fake->ctx), "was silent for 10000 ms");
 }
 
+/* It may have to register a large near side before it can say anything. */
+static void first_message_may_take_a_minute(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->session.link.established = true;
+	scene->session.link.heard -= 50;
+	assert_int_equal(dnd_session_serve(&scene->session), 0);
+	scene->session.link.heard -= 11;
+	assert_int_equal(dnd_session_serve(&scene->session), -ETIMEDOUT);
+	assert_says(donard_error(scene->fake->ctx), "was silent for 60000 ms");
+	scene->service.timeout_ms = 90000;
+	assert_int_equal(dnd_session_serve(&scene->session), 0);
+}
+
+static void later_silence_is_that_of_the_options(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->session.link.established = scene->session.heard.any = true;
+	scene->session.link.heard -= 11;
+	assert_int_equal(dnd_session_serve(&scene->session), -ETIMEDOUT);
+	assert_says(donard_error(scene->fake->ctx), "was silent for 10000 ms");
+}
+
 /* A client takes no name of several words. */
 static void offer_of_an_imported_buffer(void **state)
 {
@@ -678,6 +703,7 @@ int main(void)
 		CASE(nobody_is_withdrawn_from_twice), CASE(lost_client_may_leave_bytes), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
 		CASE(program_answers), CASE(slow_program_does_not_silence_its_client), CASE(program_has_its_own_numbers), CASE(strange_questions_end_a_client), CASE(sync_is_no_farewell), CASE(offer_names_the_first_byte),
 		CASE(no_more_reads_than_the_client_asks_for), CASE(offer_of_an_imported_buffer), CASE(clients_time_begins_with_the_offer), CASE(exporter_is_asked),
+		CASE(first_message_may_take_a_minute), CASE(later_silence_is_that_of_the_options),
 		CASE(server_ends_during_a_barrier), CASE(work_ends_with_its_client),
 		CASE(barrier_tells_of_a_reset),
 	};
