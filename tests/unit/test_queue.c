@@ -550,6 +550,28 @@ static void many_memories(void **state)
 	}
 }
 
+/* Those that the ring could not take count, too. */
+static void places_for_registrations_end(void **state)
+{
+	struct scene *scene = scene_of(state, 4, 0);
+	struct donard_memory *held[DND_REGISTRATIONS_MAX];
+	struct donard_failure last = { .size = sizeof(last) };
+	int i;
+
+	for (i = 0; i < DND_REGISTRATIONS_MAX; i++) {
+		assert_int_equal(donard_memory_dram(scene->ctx, 4096, &held[i]), 0);
+		assert_in_range(donard_queue_register(scene->queue, held[i]), 0, 1);
+	}
+	assert_in_range(donard_queue_register(scene->queue, held[0]), 0, 1);	/* has its place */
+	assert_refused(scene, donard_queue_register(scene->queue, scene->memory), ENOSPC, "no-space");
+	assert_int_equal(donard_failure_get(scene->ctx, &last), 0);
+	assert_int_equal(last.limit, 64);
+	assert_int_equal(donard_queue_unregister(scene->queue, held[7]), 0);
+	assert_in_range(donard_queue_register(scene->queue, scene->memory), 0, 1);
+	for (i = 0; i < DND_REGISTRATIONS_MAX; i++)
+		donard_memory_free(held[i]);
+}
+
 /* Read-only memory stands for a drive that fails: the text is the completion's. */
 static void failure_of_a_request(void **state)
 {
@@ -695,7 +717,7 @@ int main(void)
 		test(time_runs_out),
 		test(closed_with_requests_in_flight),
 		test(of_one_thread),
-		test(many_memories),
+		test(many_memories), test(places_for_registrations_end),
 		test(failure_of_a_request),
 		test(drive_is_asked_without_a_wait),
 		test(answer_decides), test(changed_since_it_was_opened),
