@@ -366,7 +366,8 @@ measure_passes_signals_on() {
 }
 
 # counting_meter WHEN - anew, a likwid in $METERS whose counts were captured, for up to two sockets. It runs twice: when donard-cli
-# tries it, and for the measurement. It sends SIGINT to donard-cli at its trial, or when the measurement begins or ends.
+# tries it, and for the measurement. It sends SIGINT to donard-cli at its trial, or when the measurement begins or ends; or it
+# fails when that ends.
 counting_meter() {
 	METERS=$LOGS/meters-$1
 	rm -rf "$METERS"
@@ -385,6 +386,7 @@ counting_meter() {
 		head -n 5 "\$counts"
 		cat
 		signal_when end
+		if [ "$1" = fails ] && [ -e "$METERS/tried" ]; then echo 'the counters are gone' >&2; exit 1; fi
 		tail -n +6 "\$counts"
 		touch "$METERS/tried"
 	END
@@ -404,6 +406,13 @@ measure_counts_what_ran() {
 	# shellcheck disable=SC2016  # for the inner shell
 	measure_counted never 130 'it["exit_status"] == 130 and it["meter"] == "likwid" and it["dram_total_bytes"] > 0' \
 		sh -c 'kill -INT $PPID; exec sleep 60'
+}
+
+# Neither counts nor the command's own status.
+measure_without_its_meter() {
+	measure_counted fails 1 'set(it) == {"error"} and "the counters are gone" in it["error"]["message"]' \
+		sh -c "touch '$LOGS/ran-metered'; exit 3" &&
+		[[ -e $LOGS/ran-metered ]]
 }
 
 measure_stopped_early() {
@@ -688,6 +697,7 @@ run_cli_contracts() {
 	try "cli: measure, the end of its terminal" measure_of_a_lost_terminal
 	try "cli: measure, a signal meant for it" measure_passes_signals_on
 	try "cli: measure, a signal while a meter counts" measure_counts_what_ran
+	try "cli: measure, its meter fails at the end" measure_without_its_meter
 	try "cli: measure, a signal before the command has started" measure_stopped_early
 	try "cli: measure, a signal after the command has ended" measure_stopped_late
 	try "cli: copy, a signal while it opens its meter" copy_stopped_early
