@@ -220,7 +220,7 @@ recipes_say() {
 	mkdir -p "$copy/docs" "$copy/tests/host" "$copy/tests/guest"
 	cp --parents README.md docs/install.md tests/{recipes,matrix} tests/host/recipes.py tests/guest/*.sh "$copy"
 	sed -i "$1" "$copy"/{README.md,tests/recipes}
-	out=$("$copy/tests/host/recipes.py" check) || status=$?
+	out=$("$copy/tests/host/recipes.py" check 2>&1) || status=$?
 	printf '%s: status %d (expected 1), expected: %s\n%s\n' "$1" "$status" "$2" "$out"
 	((status == 1)) && grep -qF -- "$2" <<<"$out"
 }
@@ -231,6 +231,7 @@ recipe_without_test_is_noticed() {
 		recipes_say 's/^## Over RDMA/    sudo make more\n\n&/' 'README.md: On real hardware: 4: no test runs: sudo make more' &&
 		recipes_say 's/^When something/Type `sudo make more`. &/' 'README.md: no test runs: sudo make more' &&
 		recipes_say '/^run .*removed/d' 'docs/install.md: Removing it: 2: no test runs: sudo make uninstall-dkms' &&
+		recipes_say 's/^run   lab /run   lba /' 'tests/recipes: nobody types a step lba' &&
 		recipes_say 's/^held  fio/held  oif/' 'tests/recipes: no suite oif' &&
 		recipes_say 's/: 64M --measure/&x/; s/^held  none: sudo delgroup.*/&x/' 'tests/recipes: nobody is told to type: sudo delgroup p2pmemx'
 }

@@ -15,6 +15,8 @@ COMMENT = re.compile(r"\s+#\s.*$")
 # A span of code that changes a machine is a command, wherever it stands.
 SPAN = re.compile(r"`([^`]*\bsudo [^`]*)`")
 
+STEPS = "module", "dkms", "packages", "booted", "removed", "lab"
+
 
 def blocks_of(document):
     """Each indented block: (heading, its number below that, its lines); lines that go on are joined."""
@@ -55,6 +57,8 @@ def read_rows():
         step = None
         if kind == "run":
             step, _, rest = rest.strip().partition(" ")
+            if step not in STEPS:
+                raise SystemExit(f"tests/recipes: nobody types a step {step}: {line}")
         document, heading, number = rest.strip().split(": ")
         if kind == "run":
             run[document, heading, int(number)] = step

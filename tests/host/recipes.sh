@@ -42,9 +42,12 @@ lab_recipe() {
 
 run_recipes() {
 	local command
+	local -a commands
 	progress "recipes"
 	each_release recipes_of
-	while IFS= read -r command; do
+	mapfile -t commands < <(recipe_commands lab)
+	try "recipes: there are some for the lab" test "${#commands[@]}" -gt 0
+	for command in "${commands[@]}"; do
 		try "recipes: $command" lab_recipe "$command"
-	done < <(recipe_commands lab)
+	done
 }
