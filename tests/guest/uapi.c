@@ -727,6 +727,18 @@ static void unwritable_add(void)
 	EQUAL(0, add.region);
 }
 
+/* While memremap_pages() answers what it answers for a range that it once made half of. */
+static void half_made_add(void)
+{
+	struct p2pmem_region_add add = client_as_region();
+	struct p2pmem_region_remove rm = { .size = sizeof(rm) };
+	int control = open("/dev/p2pmem_control", O_RDWR);
+
+	WORKS(ioctl(control, P2PMEM_CTL_REGION_REMOVE, &rm));
+	FAILS(EUCLEAN, ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
+	FAILS(ENOENT, open(volatile_region, O_RDWR));
+}
+
 static const struct named_test tests[] = {
 	{ "info-describes", info_describes },
 	{ "sizes", sizes },
@@ -767,6 +779,7 @@ static const struct named_test tests[] = {
 	{ "add-twice", add_twice },
 	{ "unwritable-answer", unwritable_answer },
 	{ "unwritable-add", unwritable_add },
+	{ "half-made-add", half_made_add },
 	{ "control-without-capability", control_without_capability },
 };
 
