@@ -126,18 +126,24 @@ bar_start() {
 
 # not_taken_for_quarantined - who asks for a region of the card that came into the slot has none.
 not_taken_for_quarantined() {
-	local conf=$WORK/conf seen
+	local conf=$WORK/conf path
 	mkdir -p "$conf"
-	printf '[card]\npath = %s\nkind = pci-bar\nbar = 2\n' "$(donard-cli region candidates --json |
-		jq -r ".candidates[] | select(.bdf == \"$LAB_GPU_BDF\") | .path")" >"$conf/regions.conf"
-	seen=$(donard-cli region apply --dry-run --config "$conf" 2>&1) || true
-	[[ $seen != *present* ]] || fail "what is in quarantine counts as the card's: $seen"
+	path=$(donard-cli region candidates --json |
+		jq -er ".candidates[] | select(.bdf == \"$LAB_GPU_BDF\" and .bar == 2) | .path")
+	printf '[card]\npath = %s\nkind = pci-bar\nbar = 2\n' "$path" >"$conf/regions.conf"
+	donard-cli region apply --dry-run --json --config "$conf" >"$WORK/apply" || true
+	equal "what there is for the card: $(<"$WORK/apply")" 'card absent ' \
+		"$(jq -r '.regions[] | "\(.name) \(.status) \(.region)"' "$WORK/apply")"
 }
 
 # add_off_quarantine START - the card that came into the slot gets a region only if its BAR lies elsewhere than at START.
 add_off_quarantine() {
 	not_taken_for_quarantined
-	donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >"$WORK/add" 2>&1 || return 0
+	if ! donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >"$WORK/add" 2>"$WORK/why"; then
+		matches "why no region was added" 'the driver p2pmem refused it|in quarantine' "$(<"$WORK/why")"
+		matches "kernel log" 'BAR2 lies on memory that p2pmem0 keeps in quarantine' "$(dmesg)"
+		return
+	fi
 	[[ $(bar_start "$LAB_GPU_BDF" 2) != "$1" ]] || fail "a region on memory in quarantine"
 	donard-cli region remove "$(<"$WORK/add")"
 }
