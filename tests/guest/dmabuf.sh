@@ -431,8 +431,8 @@ taken_from() {
 	fi
 }
 
-# revoked_for MODE - and its process goes on to the end.
-revoked_for() {
+# told MODE - the owner goes on past its first wait: its importer was told, and gets no other mapping.
+told() {
 	local notified=1 mapped=0
 	go_on owner
 	within 10 waits owner 2
@@ -446,6 +446,11 @@ revoked_for() {
 		says map ENODEV
 	fi
 	says state "ok notified=$notified mapped=$mapped"
+}
+
+# revoked_for MODE - and its process goes on to the end.
+revoked_for() {
+	told "$1"
 	says sync ENODEV
 	says mmap ENODEV
 	says sum EFAULT
@@ -588,14 +593,9 @@ come_and_go() {
 	done
 }
 
-p2pdma_removed() {
-	with_page_type p2pmem0 p2pdma
-	removed "$1"
-}
-
 # The nvme driver leaves under its own CMB, which on 7.x is a pool of that driver.
 drive_unbound() {
-	begin owner open p2pmem1 export 0 "$EXPORT_BYTES" attach "$1" "$LAB_BETA_BDF" map both wait map both detach wait
+	begin owner open p2pmem1 export 0 "$EXPORT_BYTES" attach "$1" "$LAB_BETA_BDF" map both wait state map both detach wait
 	in_background unbind_nvme "$LAB_ALPHA_BDF"
 	if [[ $1 == pinned ]]; then
 		sleep 2
@@ -604,7 +604,7 @@ drive_unbound() {
 	else
 		event_succeeds
 	fi
-	go_on owner
+	told "$1"
 	event_succeeds
 	within 10 region_gone p2pmem1
 	bind_nvme "$LAB_ALPHA_BDF"
@@ -632,7 +632,8 @@ drive_is_silent() {
 
 # surprise MODE - the device is gone before anyone was asked.
 surprise() {
-	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach "$1" "$LAB_ALPHA_BDF" map both wait close-importer close-dmabuf close-region wait
+	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach "$1" "$LAB_ALPHA_BDF" map both \
+		wait state map both close-importer close-dmabuf close-region wait
 	labctl surprise-remove "$LAB_GPU_BDF"
 	if [[ $1 == pinned ]]; then
 		within 30 is_quarantined
@@ -641,15 +642,10 @@ surprise() {
 		within 30 region_gone p2pmem0
 	fi
 	within 20 test ! -e "/sys/bus/pci/devices/$LAB_GPU_BDF"
-	go_on owner
+	told "$1"
 	within 20 region_gone p2pmem0
 	plug_gpu
 	copy_again
-}
-
-surprise_p2pdma() {
-	with_page_type p2pmem0 p2pdma
-	surprise "$1"
 }
 
 # Only addresses are held, no struct page; yet the range is not driven by a new card in the slot.
@@ -757,7 +753,7 @@ removals() {
 		core lt "region remove, $mode" with_pinned_importers removed "$mode"
 		lt "driver unbind, $mode" with_pinned_importers unbound "$mode"
 		lt "hot-unplug, $mode" with_pinned_importers unplugged "$mode"
-		! can p2pdma || lt "region remove, p2pdma pages, $mode" with_pinned_importers p2pdma_removed "$mode"
+		! can p2pdma || lt "region remove, p2pdma pages, $mode" with_pinned_importers typed p2pdma removed "$mode"
 	done
 	newest lt "removal names the importer" with_pinned_importers removal_names_importer
 	core lt "removal ends with the importer" with_pinned_importers importer_killed
@@ -789,7 +785,7 @@ pciehp)
 		gate=
 		[[ $mode != pinned ]] || gate=core
 		$gate lt "surprise removal, $mode" with_pinned_importers surprise "$mode"
-		lt "surprise removal, p2pdma pages, $mode" with_pinned_importers surprise_p2pdma "$mode"
+		lt "surprise removal, p2pdma pages, $mode" with_pinned_importers typed p2pdma surprise "$mode"
 		lt "hot-unplug, $mode" with_pinned_importers unplugged "$mode"
 	done
 	lt "plugged while in quarantine" with_pinned_importers plugged_over_quarantine
