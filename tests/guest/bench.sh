@@ -106,10 +106,10 @@ cmb_too() {
 }
 
 persistent_bytes_stay() {
-	head -c $((4 * MIB)) "$(backing beta)" | cksum >"$WORK/before"
+	random_file "$WORK/data" $((4 * MIB))
+	regio write p2pmem2 0 $((4 * MIB)) "$WORK/data"
 	bench setup p2pmem2 --sizes 64K,1M --live 10 --rounds 1
-	head -c $((4 * MIB)) "$(backing beta)" | cksum >"$WORK/after"
-	same_bytes "the PMR" "$WORK/before" "$WORK/after" "$(stat -c %s "$WORK/before")"
+	same_bytes "the PMR" "$WORK/data" "$(backing beta)" $((4 * MIB))
 }
 
 bad_input() {
@@ -282,13 +282,13 @@ link_names_region() {
 # The emulator keeps the memory in a file, which shows each byte of it.
 persistent_bytes_are_asked_for() {
 	local command
-	head -c $((4 * MIB)) "$(backing beta)" | cksum >"$WORK/before"
+	random_file "$WORK/data" $((4 * MIB))
+	regio write p2pmem2 0 $((4 * MIB)) "$WORK/data"
 	for command in copy queue; do
 		exits 1 'p2pmem2: its memory is persistent.* give --allow-persistent' donard-cli bench "$command" "$LAB_ALPHA" p2pmem2 \
 			--size 1M --block-sizes 64K --rounds 1
 	done
-	head -c $((4 * MIB)) "$(backing beta)" | cksum >"$WORK/after"
-	same_bytes "the PMR" "$WORK/before" "$WORK/after" "$(stat -c %s "$WORK/before")"
+	same_bytes "the PMR" "$WORK/data" "$(backing beta)" $((4 * MIB))
 	bench copy "$LAB_ALPHA" p2pmem2 --size 1M --block-sizes 64K --rounds 1 --methods donard --allow-persistent
 	holds "its region" '[.samples[].region] | unique == ["p2pmem2"]'
 	bench queue "$LAB_ALPHA" p2pmem2 --size 1M --block-sizes 64K --queue-depths 4 --methods queue --allow-persistent
