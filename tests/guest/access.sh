@@ -13,6 +13,7 @@ of_access() {
 
 # begin TEST - a program that says when it is under way; PROGRAM is its pid.
 begin() {
+	: >"$WORK/seen"	# of another one before
 	access "$1" >"$WORK/seen" &
 	PROGRAM=$!
 	at_end "kill -KILL $PROGRAM 2>/dev/null"
