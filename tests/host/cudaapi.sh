@@ -21,9 +21,9 @@ same_numbers() {
 	gcc -std=gnu11 -fsyntax-only -Wall -I"$theirs" "$file"
 }
 
-# The table of the calls is compared by the names that it is filled with.
+# The table of the calls is compared by the names that it is filled with; at least 15, for the same reason.
 same_prototypes() {
-	local theirs file=$LOGS/cuda-prototypes.c
+	local theirs calls file=$LOGS/cuda-prototypes.c
 	theirs=$CUDA_HEADERS/$1
 	{
 		printf '#include <stdint.h>\n#include <cuda.h>\n'
@@ -31,7 +31,9 @@ same_prototypes() {
 		printf '#define SAME(member, call) __builtin_types_compatible_p(__typeof__(*((struct dnd_cuda *)0)->member), __typeof__(call))\n'
 		sed -nE 's/^\s*\{ "(cu[A-Za-z0-9_]+)", &calls\.([a-z_]+) \},/_Static_assert(SAME(\2, \1), "\1");/p' lib/gpu/driver.c
 	} >"$file"
-	(($(grep -c ^_Static_assert "$file") == $(grep -c '^.CUresult (\*' "$file"))) || { echo "not each call of the table is looked up"; return 1; }
+	calls=$(grep -c ^_Static_assert "$file")
+	((calls > 15)) || { echo "only $calls calls found"; return 1; }
+	((calls == $(grep -c '^.CUresult (\*' "$file"))) || { echo "not each call of the table is looked up"; return 1; }
 	gcc -std=gnu11 -fsyntax-only -Wall -I"$theirs" "$file"
 }
 
