@@ -68,7 +68,7 @@ copy_passes() {
 
 # mutant_fails FILE TEST SCRIPT
 mutant_fails() {
-	local copy=$LOGS/mutants file=lib/cache/$1 unit=$2 status=0
+	local copy=$LOGS/mutants file=lib/cache/$1 unit=$2 status=0 said=$LOGS/mutant-said
 	sed -i "$3" "$copy/$file"
 	if cmp -s "$file" "$copy/$file"; then
 		echo "sed changes nothing in $file: $3"
@@ -76,11 +76,12 @@ mutant_fails() {
 	fi
 	diff -u "$file" "$copy/$file"
 	if make_in_copy "$unit"; then
-		timeout 300 "$copy/build/tests/unit/$unit" || status=$?
+		CMOCKA_MESSAGE_OUTPUT=TAP timeout 300 "$copy/build/tests/unit/$unit" >"$said" 2>&1 || status=$?
+		cat "$said"
 	fi
 	cp "$file" "$copy/$file"
-	echo "expected: the test fails; seen: status $status (124: it did not end; 0 also if it was not built)"
-	((status != 0 && status != 124))
+	echo "expected: a test says 'not ok'; seen: status $status (124: it did not end; 0 also if it was not built)"
+	((status != 0 && status != 124)) && grep -qE '^not ok [0-9]+ - ' "$said"
 }
 
 each_rule_has_a_mutant() {
