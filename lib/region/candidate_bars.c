@@ -3,13 +3,19 @@
 #include <stdio.h>
 
 #include "region/candidate_list.h"
+#include "region/region.h"
 
-static void find_obstacle(const struct dnd_function *function, const struct dnd_bar *bar,
+static void find_obstacle(struct donard_context *ctx, const struct dnd_function *function, const struct dnd_bar *bar,
 			  char *text, size_t text_bytes)
 {
 	const char *driver = function->identity->driver;
+	char region[P2PMEM_NAME_BYTES];
 
-	if (dnd_bar_unset(bar))
+	if (dnd_bar_unset(bar) && dnd_region_quarantined_of(ctx, function->bdf, region))
+		snprintf(text, text_bytes, "the BAR has no address, perhaps because it lay on the memory of %s, which is in quarantine: "
+			 "end its holders, then look for the card anew (echo 1 > /sys/bus/pci/devices/%s/remove; "
+			 "echo 1 > /sys/bus/pci/rescan)", region, function->bdf);
+	else if (dnd_bar_unset(bar))
 		snprintf(text, text_bytes, "the BAR has no address: enable decoding above 4 GiB in the "
 			 "firmware's setup, or boot with pci=realloc");
 	else if (!strcmp(driver, "nvme"))	/* the advice to unbind it would take the drive away */
@@ -21,7 +27,7 @@ static void find_obstacle(const struct dnd_function *function, const struct dnd_
 			 "/sys/bus/pci/drivers/%s/unbind)", driver, function->bdf, function->bdf, driver);
 }
 
-int dnd_scan_bars(const struct dnd_function *function, struct donard_candidate_list *list)
+int dnd_scan_bars(struct donard_context *ctx, const struct dnd_function *function, struct donard_candidate_list *list)
 {
 	for (unsigned int i = 0; i < DND_BARS; i++) {
 		const struct dnd_bar *bar = &function->bars[i];
@@ -33,7 +39,7 @@ int dnd_scan_bars(const struct dnd_function *function, struct donard_candidate_l
 		candidate = dnd_candidate_add(list, function, DONARD_KIND_PCI_BAR, i);
 		if (!candidate)
 			return -ENOMEM;
-		find_obstacle(function, bar, candidate->obstacle, sizeof(candidate->obstacle));
+		find_obstacle(ctx, function, bar, candidate->obstacle, sizeof(candidate->obstacle));
 	}
 	return 0;
 }

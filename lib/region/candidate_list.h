@@ -44,6 +44,6 @@ int dnd_scan_controller(struct donard_context *ctx, struct dnd_function *functio
 int dnd_scan_nvidia(const struct donard_context *ctx, struct dnd_function *function,
 		    struct donard_candidate_list *list);
 /* candidate_bars.c: all other memory BARs */
-int dnd_scan_bars(const struct dnd_function *function, struct donard_candidate_list *list);
+int dnd_scan_bars(struct donard_context *ctx, const struct dnd_function *function, struct donard_candidate_list *list);
 
 #endif /* DND_CANDIDATE_LIST_H */

@@ -29,7 +29,7 @@ static int scan_function(struct donard_context *ctx, const char *bdf, void *data
 	rc = dnd_scan_controller(ctx, &function, data);
 	if (!rc)
 		rc = dnd_scan_nvidia(ctx, &function, data);
-	return rc ? rc : dnd_scan_bars(&function, data);
+	return rc ? rc : dnd_scan_bars(ctx, &function, data);
 }
 
 DND_PUBLIC int donard_candidate_list(struct donard_context *ctx,

@@ -252,6 +252,25 @@ int dnd_region_find(struct donard_context *ctx, const char *name, unsigned int p
 	return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region", only);
 }
 
+bool dnd_region_quarantined_of(struct donard_context *ctx, const char *bdf, char name[P2PMEM_NAME_BYTES])
+{
+	struct dnd_failure before = dnd_failure_keep(ctx);
+	const struct donard_region_info *region;
+	struct donard_region_list *list;
+	bool found = false;
+
+	if (list_regions(ctx, &list, NULL, 0) < 0) {
+		dnd_failure_put_back(ctx, &before);
+		return false;
+	}
+	for (size_t i = 0; !found && (region = donard_region_get(list, i)); i++) {
+		found = region->state == DONARD_STATE_QUARANTINED && !strcmp(region->bdf, bdf);
+		snprintf(name, P2PMEM_NAME_BYTES, "%s", region->name);
+	}
+	donard_region_list_free(list);
+	return found;
+}
+
 DND_PUBLIC size_t donard_region_count(const struct donard_region_list *list)
 {
 	DND_DEMANDS(REGION_LIST, list);

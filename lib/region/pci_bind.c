@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "region/control.h"
+#include "region/holders.h"
 
 #define DRIVER "p2pmem"
 
@@ -45,6 +46,19 @@ static void set_override(struct donard_context *ctx, const char *bdf, const char
 	dnd_sysfs_write(ctx, override[0] ? override : "\n", "bus/pci/devices/%s/driver_override", bdf);
 }
 
+/* The kernel takes its address from a card that lies on memory in quarantine, and gives it no driver. */
+static int refused(struct donard_context *ctx, const char *bdf, int rc)
+{
+	char region[P2PMEM_NAME_BYTES], holders[256];
+
+	if (!dnd_region_quarantined_of(ctx, bdf, region))
+		return dnd_fail_errno(ctx, rc, "%s: the driver " DRIVER " refused it (dmesg says more)", bdf);
+	dnd_region_holders_text(ctx, region, holders, sizeof(holders));
+	return dnd_fail(ctx, DND_E_BUSY, "%s: the driver " DRIVER " refused it, since it may lie on the memory of %s, which is in "
+			"quarantine%s. End its holders, then run: echo 1 > %s/bus/pci/devices/%s/remove; echo 1 > %s/bus/pci/rescan",
+			bdf, region, holders, ctx->sysfs_root, bdf, ctx->sysfs_root);
+}
+
 int dnd_pci_bind(struct donard_context *ctx, const char *bdf, char override[DND_OVERRIDE_BYTES])
 {
 	char driver[64];
@@ -64,8 +78,7 @@ int dnd_pci_bind(struct donard_context *ctx, const char *bdf, char override[DND_
 	if (!rc)
 		return 1;
 	set_override(ctx, bdf, override);
-	return dnd_fail_errno(ctx, rc, "%s: the driver " DRIVER " refused it (dmesg says more)",
-			      bdf);
+	return refused(ctx, bdf, rc);
 }
 
 int dnd_pci_unbind(struct donard_context *ctx, const char *bdf, const char *override)

@@ -150,5 +150,7 @@ int dnd_spec_check_path(struct donard_context *ctx, const struct dnd_spec *spec)
 int dnd_region_name(struct donard_context *ctx, const char *text, char name[P2PMEM_NAME_BYTES]);
 /* list.c: donard_region_find(), but finds out only these parts. */
 int dnd_region_find(struct donard_context *ctx, const char *name, unsigned int parts, struct donard_region_list **list);
+/* list.c: is there a region in quarantine that was of this function?  A card that came into its slot may lie on its memory. */
+bool dnd_region_quarantined_of(struct donard_context *ctx, const char *bdf, char name[P2PMEM_NAME_BYTES]);
 
 #endif /* DND_REGION_H */

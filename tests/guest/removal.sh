@@ -140,7 +140,9 @@ not_taken_for_quarantined() {
 add_off_quarantine() {
 	not_taken_for_quarantined
 	if ! donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >"$WORK/add" 2>"$WORK/why"; then
-		matches "why no region was added" 'the driver p2pmem refused it|in quarantine' "$(<"$WORK/why")"
+		matches "why no region was added" 'p2pmem0,? (which )?is in quarantine' "$(<"$WORK/why")"
+		matches "what there is for the card" 'the memory of p2pmem0, which is in quarantine: end its holders' \
+			"$(donard-cli region candidates --json)"
 		matches "kernel log" 'BAR2 lies on memory that p2pmem0 keeps in quarantine' "$(dmesg)"
 		return
 	fi

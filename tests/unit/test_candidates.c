@@ -44,6 +44,24 @@ static void a_bar(void **state)
 	donard_candidate_list_free(list);
 }
 
+/* The kernel takes the address of such a BAR away, and the firmware's setup would not bring it back. */
+static void a_bar_on_memory_in_quarantine(void **state)
+{
+	static const char unset[] = "0x0000000000000000 0x0000000003ffffff 0x000000002014220c\n";
+	struct fake *fake = *state;
+	struct donard_candidate_list *list;
+
+	fake_pci(fake, "0000:03:00.0", "pci0000:00", "0x050000", unset);
+	assert_non_null(strstr(only(fake, &list)->obstacle, "firmware's setup"));
+	donard_candidate_list_free(list);
+	fake_region(fake, "p2pmem3", "pci-bar", "0000:03:00.0");
+	assert_non_null(strstr(only(fake, &list)->obstacle, "firmware's setup"));
+	donard_candidate_list_free(list);
+	fake_file(fake, "class/p2pmem/p2pmem3/state", "quarantined");
+	assert_non_null(strstr(only(fake, &list)->obstacle, "the memory of p2pmem3, which is in quarantine: end its holders"));
+	donard_candidate_list_free(list);
+}
+
 static void a_drive(void **state)
 {
 	struct fake *fake = *state;
@@ -350,6 +368,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_bar, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(a_bar_on_memory_in_quarantine, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_drive, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_published_cmb, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_published_cmb_captured, fake_setup, fake_teardown),
