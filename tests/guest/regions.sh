@@ -266,7 +266,7 @@ save_leaves_hands_alone() {
 	echo 1 >"/sys/class/p2pmem/$(candidate nvme-pmr "$LAB_BETA_BDF" region)/pinned_importers"
 	exits 0 'unchanged.*unchanged.*unchanged' donard-cli region save
 	sed -i 's/page-type = generic/page-type = p2pdma/' "$CONF/regions.conf"
-	exits 1 "it differs from .gpu. at $CONF/regions.conf:1, which a person wrote. Edit that file" donard-cli region save p2pmem0
+	exits 1 "it differs from .gpu. at $CONF/regions.conf:1, which a person wrote, or made a link. Edit that file" donard-cli region save p2pmem0
 	rm "$CONF/regions.conf"
 	donard-cli region save p2pmem0
 	region=$(ls "$CONF/regions.d")
