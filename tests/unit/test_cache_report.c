@@ -114,6 +114,18 @@ static void ends_before_it_answers(void **state)
 	assert_says(asking.text, "ended before it answered");
 }
 
+/* Another thread asks, and the test is the server; returns the connection. */
+static int be_asked(struct scene *scene, struct asking *asking, pthread_t *thread)
+{
+	int fd = -1;
+
+	assert_int_equal(dnd_cache_report_open(scene->server), 0);
+	assert_int_equal(pthread_create(thread, NULL, ask, asking), 0);
+	for (; fd < 0; fd = accept(scene->server->status_fd, NULL, NULL))
+		poll(&(struct pollfd){ .fd = scene->server->status_fd, .events = POLLIN }, 1, -1);
+	return fd;
+}
+
 /* Who made the socket may be anybody: its texts end, and none reaches a terminal as it is. */
 static void another_answers(void **state)
 {
@@ -127,11 +139,7 @@ static void another_answers(void **state)
 	memset(status.nvram, 'n', sizeof(status.nvram));
 	strcpy(status.drive, "nvme1n1\x1b[31m\nnvme2n1");
 	memset(status.drive_error, 'e', sizeof(status.drive_error));
-	assert_int_equal(dnd_cache_report_open(scene->server), 0);
-	assert_int_equal(pthread_create(&thread, NULL, ask, &asking), 0);
-	fd = accept(scene->server->status_fd, NULL, NULL);
-	for (; fd < 0; fd = accept(scene->server->status_fd, NULL, NULL))
-		poll(&(struct pollfd){ .fd = scene->server->status_fd, .events = POLLIN }, 1, -1);
+	fd = be_asked(scene, &asking, &thread);
 	assert_int_equal(write(fd, &head, sizeof(head)), sizeof(head));
 	assert_int_equal(write(fd, &status, sizeof(status)), sizeof(status));
 	close(fd);
@@ -162,10 +170,7 @@ static void slow_answer(void **state)
 	pthread_t thread;
 	int fd;
 
-	assert_int_equal(dnd_cache_report_open(scene->server), 0);
-	assert_int_equal(pthread_create(&thread, NULL, ask, &asking), 0);
-	assert_int_equal(poll(&(struct pollfd){ .fd = scene->server->status_fd, .events = POLLIN }, 1, -1), 1);
-	fd = accept(scene->server->status_fd, NULL, NULL);
+	fd = be_asked(scene, &asking, &thread);
 	assert_int_equal(send(fd, &head, sizeof(head) / 2, MSG_NOSIGNAL), sizeof(head) / 2);
 	played_ns = DONARD_RDMA_TIMEOUT_MS * 1000000ULL;
 	send(fd, (uint8_t *)&head + sizeof(head) / 2, sizeof(head) / 2, MSG_NOSIGNAL);
