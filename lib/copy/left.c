@@ -7,12 +7,15 @@
 
 #include "copy/copy.h"
 
-/* Nothing was there before: a new file, or memory that the copy allocated for itself.  A handle may have been copied to before. */
+/*
+ * Nothing was there before, and nothing is there now: a new file without a name, or memory that the copy allocated for itself.
+ * A handle may have been copied to before.
+ */
 static bool is_private(const struct dnd_copy *copy)
 {
 	const struct dnd_side *dst = &copy->dst;
 
-	return !copy->held && (dst->is_memory ? dst->is_gpu : dst->drive.made);
+	return !copy->held && (dst->is_memory ? dst->is_gpu : dst->drive.unnamed);
 }
 
 /* Behind the end of a file there is nothing. */

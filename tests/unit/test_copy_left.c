@@ -169,6 +169,27 @@ static void reset(void **state)
 	assert_says(error_of(scene), "from offset 0 on, may have been overwritten.");
 }
 
+/* A new file that has its name already is kept. */
+static int reset_when_verifying(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	(void)user, (void)done_bytes, (void)total_bytes;
+	played_resets = phase == DONARD_PHASE_VERIFY;
+	return 0;
+}
+
+static void reset_behind_a_new_file(void **state)
+{
+	struct scene *scene = *state;
+
+	fill_region(scene, scene->data);
+	scene->options.progress_fn = reset_when_verifying;
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EIO);
+	assert_file(scene->out, scene->data, REGION_BYTES);
+	assert_int_equal(scene->result.bytes, 0);
+	assert_int_equal(scene->result.overwritten_bytes, REGION_BYTES);
+	assert_says(error_of(scene), "from offset 0 on, may have been overwritten.");
+}
+
 static int stop_half(void *user, enum donard_phase phase, uint64_t done, uint64_t total)
 {
 	(void)user, (void)phase;
@@ -330,7 +351,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(old_file), CASE(short_file), CASE(new_file), CASE(over_what_a_handle_made), CASE(into_region), CASE(reset),
-		CASE(stopped_after_reset), CASE(region_apart), CASE(region_upwards), CASE(region_downwards),
+		CASE(reset_behind_a_new_file), CASE(stopped_after_reset), CASE(region_apart), CASE(region_upwards), CASE(region_downwards),
 		CASE(last_block_of_a_smaller_drive), CASE(removed_afterwards),
 	};
 
