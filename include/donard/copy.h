@@ -31,7 +31,8 @@ const char *donard_phase_text(enum donard_phase phase);
 
 /*
  * Called now and then with how much of the phase is done.  Return nonzero to stop the
- * call, which then ends when the requests in flight have ended.
+ * call, which then ends when the requests in flight have ended.  When all has been moved, the call still makes it durable,
+ * and fails only if it was to verify and has not done so.  Until it ends, the function may be called again.
  */
 typedef int (*donard_progress_fn)(void *user, enum donard_phase phase, uint64_t done_bytes,
 				  uint64_t total_bytes);

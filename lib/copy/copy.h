@@ -60,6 +60,7 @@ struct dnd_copy {
 	struct dnd_engine *engine;	/* set up for @transfer, or NULL */
 	double looked_seconds, looked_at_drives_seconds;	/* when progress.c last looked */
 	bool region_lost;		/* a region of the copy is being removed */
+	bool stopped;			/* progress_fn asked for it */
 	bool has_lost;			/* the device of one was reset, and no bytes count */
 	bool has_moved;			/* the last byte, out of regions whose devices answered then, and had not been reset */
 	uint32_t nvme_status;		/* of the command that failed, or 0 */
@@ -187,7 +188,7 @@ void dnd_copy_settle_failed(struct dnd_copy *copy);
 int dnd_copy_settle_proof(struct dnd_copy *copy, int rc);
 /* tail.c: moves the last, partial block */
 int dnd_copy_tail(struct dnd_copy *copy);
-/* progress.c: tells the caller how far the copy is; returns nonzero if the copy is to stop */
+/* progress.c: tells the caller how far the copy is; returns nonzero if the phase is to stop before its end */
 int dnd_copy_progress(void *copy, enum donard_phase phase, uint64_t done_bytes,
 		      uint64_t total_bytes);
 /* cpu.c: copies from region to region */

@@ -41,8 +41,10 @@ int dnd_copy_progress(void *user, enum donard_phase phase, uint64_t done_bytes, 
 
 	if (now - copy->looked_seconds >= LOOK_EVERY_SECONDS)
 		look(copy, now);
-	if (copy->region_lost)
+	/* What follows needs no region that carried the bytes. */
+	if (phase == DONARD_PHASE_COPY && copy->region_lost)
 		return 1;
-	return copy->options.progress_fn &&
-	       copy->options.progress_fn(copy->options.progress_user, phase, done_bytes, total_bytes);
+	copy->stopped |= copy->options.progress_fn &&
+			 copy->options.progress_fn(copy->options.progress_user, phase, done_bytes, total_bytes);
+	return copy->stopped && done_bytes < total_bytes;
 }

@@ -93,15 +93,6 @@ static int compare_chunk(struct dnd_copy *copy, uint64_t at, uint8_t *a, uint8_t
 	return memcmp(a, b, bytes) ? mismatch(copy, at, a, b) : 0;
 }
 
-static bool stop(struct dnd_copy *copy, uint64_t done_bytes)
-{
-	const struct donard_copy_options *options = &copy->options;
-
-	return options->progress_fn &&
-	       options->progress_fn(options->progress_user, DONARD_PHASE_VERIFY,
-				    dnd_min(done_bytes, copy->length), copy->length);
-}
-
 /* A file system that wrote through its page cache would read from there again, and not from the drive. */
 static int drop_cached(struct dnd_copy *copy)
 {
@@ -135,9 +126,10 @@ int dnd_copy_verify(struct dnd_copy *copy)
 	if (posix_memalign(&memory, CHUNK_BYTES, 2ULL * CHUNK_BYTES))
 		return dnd_fail_memory(copy->ctx);
 	for (uint64_t at = 0; !rc && at < copy->length; at += CHUNK_BYTES) {
-		rc = compare_chunk(copy, at, memory, (uint8_t *)memory + CHUNK_BYTES);
-		if (!rc && stop(copy, at + CHUNK_BYTES))
-			rc = dnd_copy_failed(copy, DND_STEP_NONE, at, ECANCELED);
+		rc = copy->stopped ? dnd_fail(copy->ctx, DND_E_CANCELED, "stopped") :
+		     compare_chunk(copy, at, memory, (uint8_t *)memory + CHUNK_BYTES);
+		if (!rc)
+			dnd_copy_progress(copy, DONARD_PHASE_VERIFY, dnd_min(at + CHUNK_BYTES, copy->length), copy->length);
 	}
 	free(memory);
 	copy->result->verified = !rc;

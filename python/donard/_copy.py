@@ -66,12 +66,15 @@ class _Progress:
         self.callback = ffi.callback("donard_progress_fn", self._call, error=1, onerror=self._failed)
 
     def _call(self, _user: Any, phase: int, done: int, total: int) -> int:
+        if self.raised is not None:
+            return 1
         if self.function is not None:
             self.function(word("enum donard_phase", phase), done, total)
         return 0
 
     def _failed(self, _kind: Any, error: BaseException, _trace: Any) -> None:
-        self.raised = error
+        if self.raised is None:
+            self.raised = error
 
 
 def _copy_end(what: str, end: End) -> Any:
@@ -144,7 +147,7 @@ def copy(src: str | os.PathLike[str], dst: str | os.PathLike[str], **options: An
     allow_unlisted: try a host bridge that is on no list
     passthrough: NVMe commands that bypass the block layer
     meter: the kind of a meter, which counts meanwhile: the result's measurement
-    progress: a function of phase, bytes done and bytes in all; what it raises stops the copy
+    progress: a function of phase, bytes done and bytes in all; what it raises stops the copy, and is raised at its end
 
     Raises Error, whose result says how far a copy came that failed. Nothing is written if a check refuses.
     """

@@ -263,24 +263,6 @@ static void length_after_a_failure(void **state)
 	assert_file_length(scene->out, 500000);
 }
 
-/* Whoever stops it when all has been moved finds all of it. */
-static int stop_at_the_end(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
-{
-	(void)user;
-	return phase == DONARD_PHASE_COPY && done_bytes == total_bytes;
-}
-
-static void stopped_at_the_end(void **state)
-{
-	struct scene *scene = *state;
-
-	write_file(scene->in, scene->data, 65536);
-	scene->options.progress_fn = stop_at_the_end;
-	assert_int_equal(copy(scene, scene->in, scene->out), -ECANCELED);
-	assert_int_equal(scene->result.bytes, 65536);
-	assert_file(scene->out, scene->data, 65536);
-}
-
 /* A new file that gets no name is gone, and nothing of it is called copied. */
 static int take_the_name(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
 {
@@ -759,7 +741,7 @@ int main(void)
 		CASE(persistent), CASE(hole), CASE(spare_blocks), CASE(claim_waits_for_spare), CASE(claim_waits_between_signals),
 		CASE(drive_gone), CASE(silent_fallback), CASE(reader_during_the_proof),
 		CASE(reader_during_the_copy), CASE(length_of_the_file), CASE(length_after_a_failure),
-		CASE(partial_last_block), CASE(stopped_at_the_end), CASE(no_name_in_the_end),
+		CASE(partial_last_block), CASE(no_name_in_the_end),
 		CASE(longer_than_the_source), CASE(name_of_no_file),
 	};
 

@@ -201,6 +201,7 @@ static void stop_between(struct scene *scene, const char *src, const char *dst, 
 	fill_region(scene, scene->data);
 	scene->options.flags = 0;
 	scene->options.length_bytes = bytes;
+	scene->options.queue_depth = 1;
 	scene->options.progress_fn = stop_half;
 	assert_int_equal(copy(scene, src, dst), -ECANCELED);
 }
@@ -257,6 +258,68 @@ static void region_downwards(void **state)
 	assert_says(error_of(scene), "stopped. The source was changed as well");
 	stop_between(scene, "p2pmem0+384K", "p2pmem0", 512 * KIB);
 	assert_string_equal(error_of(scene), "stopped");
+}
+
+static int stop_behind_the_requests(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	(void)user, (void)total_bytes;
+	return phase == DONARD_PHASE_COPY && done_bytes == 65536;
+}
+
+static int stop_when_verified(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	(void)user;
+	return phase == DONARD_PHASE_VERIFY && done_bytes == total_bytes;
+}
+
+/* What has been moved is kept, and where nothing is left to do there is nothing to stop. */
+static void stopped_at_the_end(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 65536 + 123);
+	scene->options.progress_fn = stop_behind_the_requests;
+	assert_int_equal(copy(scene, scene->in, scene->out), -ECANCELED);
+	assert_int_equal(scene->result.bytes, 65536);
+	assert_file(scene->out, scene->data, 65536);
+	write_file(scene->in, scene->data, 65536);
+	assert_int_equal(copy(scene, scene->in, scene->out), -ECANCELED);
+	assert_int_equal(scene->result.bytes, 65536);
+	assert_false(scene->result.verified);
+	scene->options.flags = 0;
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	scene->options.flags = DONARD_COPY_VERIFY;
+	scene->options.progress_fn = stop_when_verified;
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	assert_true(scene->result.verified);
+	assert_file(scene->out, scene->data, 65536);
+}
+
+static bool played_told_of_flush;
+
+/* The region of a copy is removed when all bytes are moved; later the copy is stopped. */
+static int remove_and_stop(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	(void)user;
+	played_told_of_flush |= phase == DONARD_PHASE_FLUSH;
+	if (phase == DONARD_PHASE_COPY && done_bytes == total_bytes) {
+		played_gone = "p2pmem0";
+		usleep(110000);		/* until the copy looks at its regions again */
+	}
+	return phase == DONARD_PHASE_VERIFY;
+}
+
+static void stopped_without_its_region(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 2 * REGION_BYTES);
+	scene->options.progress_fn = remove_and_stop;
+	played_told_of_flush = false;
+	assert_int_equal(copy(scene, scene->in, scene->out), -ECANCELED);
+	assert_string_equal(error_of(scene), "stopped");
+	assert_true(played_told_of_flush);
+	assert_int_equal(scene->result.bytes, 2 * REGION_BYTES);
 }
 
 /* A tail of so many bytes behind 1 MiB, in blocks of 4096: from one drive to another, by a file in place of each. */
@@ -352,6 +415,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(old_file), CASE(short_file), CASE(new_file), CASE(over_what_a_handle_made), CASE(into_region), CASE(reset),
 		CASE(reset_behind_a_new_file), CASE(stopped_after_reset), CASE(region_apart), CASE(region_upwards), CASE(region_downwards),
+		CASE(stopped_at_the_end), CASE(stopped_without_its_region),
 		CASE(last_block_of_a_smaller_drive), CASE(removed_afterwards),
 	};
 
