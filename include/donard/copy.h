@@ -157,7 +157,8 @@ const char *donard_bounce_evidence_text(enum donard_bounce_evidence evidence);
  * @length_bytes: default: up to the end of the source
  * @src_offset_bytes, @dst_offset_bytes: where to start in the source and in the destination
  * @block_bytes: size of one request, at most 1 GiB, a multiple of 512 and of the block of each end's drive or file system;
- *	default 1 MiB.  A request that is longer than a command of the drive becomes several commands
+ *	default 1 MiB.  A request that is longer than a command of the drive becomes several commands.  Between two memories
+ *	the CPU moves at most 1 MiB at a time
  * @queue_depth: how many requests of @block_bytes are in flight, at most 4096; default 16
  * @flags: DONARD_COPY_*
  * @via: the region in which a copy from drive to drive stages its data; NULL: the best one.  Only for such a copy, and not
@@ -225,7 +226,8 @@ struct donard_leg {
  *	devices
  * @block_bytes, @queue_depth: the values that were used.  If one command of the drive holds less than was
  *	asked for, blocks are smaller and more of them are in flight; if memory or the copy is too small,
- *	fewer are in flight.  Behind the end of a file that grows there is one at a time
+ *	fewer are in flight.  Between two memories blocks have at most 1 MiB.  Behind the end of a file that grows there is one
+ *	at a time
  * @verified: every byte was read again and compared equal
  * @fixed_buffers: the memory was registered with io_uring
  * @durable: the data survives a power cut: it was flushed, no file system or device on its way is set to skip

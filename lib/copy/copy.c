@@ -11,6 +11,7 @@
 
 #define DEFAULT_BLOCK_BYTES	(1ULL << 20)
 #define DEFAULT_QUEUE_DEPTH	16
+#define CPU_BLOCK_BYTES		(1ULL << 20)	/* minutes of loads from a slow BAR would be one call, which only SIGKILL ends */
 #define REQUESTS_MAX		256ULL	/* fit_requests() raises the queue depth up to here */
 #define KNOWN_FLAGS	(DONARD_COPY_VERIFY | DONARD_COPY_ALLOW_BOUNCE | \
 			 DONARD_COPY_ALLOW_UNLISTED | DONARD_COPY_FORCE_BOUNCE | \
@@ -310,9 +311,11 @@ static uint64_t request_limit(const struct dnd_copy *copy, const struct dnd_side
 static void fit_requests(struct dnd_copy *copy)
 {
 	struct donard_copy_options *options = &copy->options;
-	uint64_t block = dnd_min(request_limit(copy, &copy->src), request_limit(copy, &copy->dst));
-	uint64_t pieces;
+	uint64_t block, pieces;
 
+	if (copy->src.is_memory && copy->dst.is_memory)
+		options->block_bytes = dnd_min(options->block_bytes, CPU_BLOCK_BYTES);
+	block = dnd_min(request_limit(copy, &copy->src), request_limit(copy, &copy->dst));
 	if (block >= options->block_bytes)
 		return;
 	pieces = (options->block_bytes + block - 1) / block;

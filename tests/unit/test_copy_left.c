@@ -260,6 +260,39 @@ static void region_downwards(void **state)
 	assert_string_equal(error_of(scene), "stopped");
 }
 
+/* The kernel moves a block in one call, which nothing but SIGKILL ends: none lasts long, whatever the caller asks for. */
+static int stop_at_once(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	(void)phase, (void)total_bytes;
+	*(uint64_t *)user = done_bytes;
+	return 1;
+}
+
+static void large_blocks(void **state)
+{
+	struct scene *scene = *state;
+	uint64_t done_bytes = 0;
+	char path[128];
+
+	played_region_bytes = 2 * REGION_BYTES;
+	snprintf(path, sizeof(path), "%s/p2pmem0", scene->fake->root);
+	write_file(path, scene->data, 2 * REGION_BYTES);
+	scene->options.flags = 0;
+	scene->options.block_bytes = 1 << 30;
+	scene->options.length_bytes = REGION_BYTES + 4096;
+	scene->options.progress_fn = stop_at_once;
+	scene->options.progress_user = &done_bytes;
+	assert_int_equal(copy(scene, "p2pmem0", "p2pmem0+64K"), -ECANCELED);
+	assert_int_equal(done_bytes, REGION_BYTES);
+	assert_int_equal(scene->result.block_bytes, REGION_BYTES);
+	assert_int_equal(scene->result.overwritten_bytes, REGION_BYTES);
+	write_file(path, scene->data, 2 * REGION_BYTES);
+	scene->options.progress_fn = NULL;
+	assert_int_equal(copy(scene, "p2pmem0", "p2pmem0+64K"), 0);
+	memmove(scene->data + 65536, scene->data, REGION_BYTES + 4096);
+	assert_file(path, scene->data, 2 * REGION_BYTES);
+}
+
 static int stop_behind_the_requests(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
 {
 	(void)user, (void)total_bytes;
@@ -415,7 +448,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(old_file), CASE(short_file), CASE(new_file), CASE(over_what_a_handle_made), CASE(into_region), CASE(reset),
 		CASE(reset_behind_a_new_file), CASE(stopped_after_reset), CASE(region_apart), CASE(region_upwards), CASE(region_downwards),
-		CASE(stopped_at_the_end), CASE(stopped_without_its_region),
+		CASE(large_blocks), CASE(stopped_at_the_end), CASE(stopped_without_its_region),
 		CASE(last_block_of_a_smaller_drive), CASE(removed_afterwards),
 	};
 
