@@ -284,7 +284,8 @@ struct donard_copy_result {
  *
  * At the end the call checks that a destination file still has all bytes, and that @dst still leads to it; if another
  * program has changed that, the call fails with -EBUSY.  So do not change the working directory during a call with a
- * relative path.  A new file gets its name once it is complete.  From then on another program may rename or remove it, even
+ * relative path.  The check sees only which whole blocks of the file system are missing; VERIFY alone finds a loss of less than
+ * a block.  A new file gets its name once it is complete.  From then on another program may rename or remove it, even
  * before it is verified: the call still succeeds, and result.durable is false if the file has no name any more.
  *
  * Returns 0; -EBADMSG when data did not arrive or verification failed;
