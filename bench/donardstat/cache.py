@@ -142,11 +142,19 @@ def _by_limit(samples: Iterable[Sample]) -> list[list[Sample]]:
     return groups(_of(samples, "destage"), _plain("drive_bytes_per_second"))
 
 
+def _that_count(group: Sequence[Sample]) -> list[list[Sample]]:
+    """Rounds of which the rates are known."""
+    return [one for one in groups(group, _plain("round")) if _rate_ratio(one) is not None]
+
+
+def _of_medians(rounds: Sequence[Sequence[Sample]]) -> Value:
+    return _rate_ratio([sample for one in rounds for sample in one])
+
+
 def _rate_line(group: Sequence[Sample]) -> list[str]:
-    rounds = list(map(_rate_ratio, groups(group, _plain("round"))))
-    count = len(stats.known(rounds))
-    return [_limit(group), str(count) if count == len(rounds) else f"{count} of {len(rounds)}", ratio(_rate_ratio(group)),
-            span(rounds, ratio)]
+    rounds, made = _that_count(group), len(groups(group, _plain("round")))
+    return [_limit(group), str(made) if len(rounds) == made else f"{len(rounds)} of {made}", ratio(_of_medians(rounds)),
+            span(map(_rate_ratio, rounds), ratio)]
 
 
 def destage_rates(samples: Iterable[Sample]) -> list[list[str]]:
@@ -154,7 +162,7 @@ def destage_rates(samples: Iterable[Sample]) -> list[list[str]]:
 
 
 def _judged(group: Sequence[Sample]) -> str:
-    seen = _rate_ratio(group)
+    seen = _of_medians(_that_count(group))
     drive = f"with the drive at {_limit(group)}" if group[0]["drive_bytes_per_second"] else f"with the drive {_limit(group)}"
     if seen is None:
         return f"not known {drive}"

@@ -580,6 +580,15 @@ class Tables(unittest.TestCase):
         said = summary.lines(Run("cache", {**results("cache"), "samples": samples}))
         self.assertRegex("\n".join(said), r"as fast as it is +2 of 3 ")
 
+    def test_cache_rounds_that_count(self):
+        """table, report: a rate, and whether it meets its goal, are of the rounds that count"""
+        seconds = {"donard": ((0.1, 0.9), (0.1, 0.9), (0.95, 0.9), (0.8, 0.9), (0.85, 0.84)), "fio": ((0.2, 0.9),) * 5}
+        samples = [{"purpose": "destage", "method": method, "round": round_, "bytes": bytes_, "drive_bytes_per_second": 0,
+                    "seconds": took} for method, rounds in seconds.items() for round_, sizes in enumerate(rounds)
+                   for bytes_, took in zip((1000, 2000), sizes)]
+        self.assertEqual(cache.destage_rates(samples), [["as fast as it is", "3 of 5", "0.88", "0.88 to 7.00"]])
+        self.assertRegex(cache.rate_goal(samples)[0], r"; missed by 0\.07 ")
+
     def test_null(self):
         """table: of the harness itself"""
         self.check("null", r"^process +1,000,000 +500,000 +0 +14,096 +20 +0 +1,000$")
