@@ -12,41 +12,65 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "meter/kind.h"
 #include "meter/sysfs.h"
 
 #define RESCTRL		"fs/resctrl"
 
-struct sum {
-	struct donard_context *ctx;
-	const char *group;		/* folder below sysfs_root */
+/* Of one group and cache.  A group that is made anew under its old name has other files. */
+struct counter {
+	ino_t file;
 	uint64_t bytes;
-	unsigned int files;
 };
 
-static int add_file(struct sum *sum, const char *domain)
+/* All that there are, in the order of dnd_meter_each(). */
+struct counters {
+	struct donard_context *ctx;
+	const char *group;		/* folder below sysfs_root */
+	struct counter *list;
+	size_t count;
+};
+
+static int add_counter(struct counters *counters, const char *domain, uint64_t bytes)
 {
-	struct donard_context *ctx = sum->ctx;
+	struct donard_context *ctx = counters->ctx;
+	char path[PATH_MAX];
+	struct stat status;
+	struct counter *list;
+
+	/* Gone meanwhile: what is missing tells that the groups changed. */
+	if (dnd_meter_path(ctx, path, "%s/mon_data/%s/mbm_total_bytes", counters->group, domain) || stat(path, &status))
+		return 0;
+	list = reallocarray(counters->list, counters->count + 1, sizeof(*list));
+	if (!list)
+		return dnd_meter_fail_memory(ctx);
+	counters->list = list;
+	list[counters->count++] = (struct counter){ .file = status.st_ino, .bytes = bytes };
+	return 0;
+}
+
+static int add_file(struct counters *counters, const char *domain)
+{
+	struct donard_context *ctx = counters->ctx;
 	char text[64], *end;
 	uint64_t bytes;
 	int rc = dnd_meter_text(ctx, text, sizeof(text), "%s/mon_data/%s/mbm_total_bytes",
-				sum->group, domain);
+				counters->group, domain);
 
 	if (rc == -ENOENT)
 		return 0;
 	if (rc)
 		return dnd_meter_fail_access(ctx, rc, "Run as root", "%s/%s/mon_data/%s/mbm_total_bytes "
-				       "cannot be read", donard_sysfs_root(ctx), sum->group, domain);
+				       "cannot be read", donard_sysfs_root(ctx), counters->group, domain);
 	bytes = strtoull(text, &end, 10);
 	if (end == text || *end)
 		return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "%s/%s/mon_data/%s/mbm_total_bytes says "
 				"'%s': the processor has no count now.%s", donard_sysfs_root(ctx),
-				sum->group, domain, text, strcmp(text, "Unassigned") ? "" :
+				counters->group, domain, text, strcmp(text, "Unassigned") ? "" :
 				" Assign a counter: see mbm_L3_assignments there.");
-	sum->bytes += bytes;
-	sum->files++;
-	return 0;
+	return add_counter(counters, domain, bytes);
 }
 
 /* mon_L3_00 and so on; with sub-NUMA clusters each is the sum of the folders in it. */
@@ -55,34 +79,50 @@ static int add_domain(void *user, const char *name)
 	return strncmp(name, "mon_L3_", 7) ? 0 : add_file(user, name);
 }
 
-static int add_group(struct sum *sum, const char *group)
+static int add_group(struct counters *counters, const char *group)
 {
 	char folder[PATH_MAX / 4];
 
 	snprintf(folder, sizeof(folder), "%s/mon_data", group);
-	sum->group = group;
-	return dnd_meter_each(sum->ctx, folder, add_domain, sum);
+	counters->group = group;
+	return dnd_meter_each(counters->ctx, folder, add_domain, counters);
 }
 
 /* Adds the control groups; the counts of a monitoring group are part of its parent's. */
 static int add_entry(void *user, const char *name)
 {
-	struct sum *sum = user;
+	struct counters *counters = user;
 	char group[PATH_MAX / 8];
 
 	if (!strcmp(name, "info") || !strcmp(name, "mon_data") || !strcmp(name, "mon_groups"))
 		return 0;
 	snprintf(group, sizeof(group), RESCTRL "/%s", name);
-	return dnd_meter_exists(sum->ctx, "%s/mon_data", group) ? add_group(sum, group) : 0;
+	return dnd_meter_exists(counters->ctx, "%s/mon_data", group) ? add_group(counters, group) : 0;
 }
 
-static int add_all(struct donard_context *ctx, struct sum *sum)
+/* @counters: the old ones, or nothing. */
+static int read_all(struct donard_context *ctx, struct counters *counters)
 {
 	int rc;
 
-	*sum = (struct sum){ .ctx = ctx };
-	rc = add_group(sum, RESCTRL);
-	return rc ? rc : dnd_meter_each(ctx, RESCTRL, add_entry, sum);
+	free(counters->list);
+	*counters = (struct counters){ .ctx = ctx };
+	rc = add_group(counters, RESCTRL);
+	return rc ? rc : dnd_meter_each(ctx, RESCTRL, add_entry, counters);
+}
+
+/* The sum of what each counter rose by; false if they are not the same ones, or one fell. */
+static bool are_same(const struct counters *start, const struct counters *now, uint64_t *bytes)
+{
+	*bytes = 0;
+	if (now->count != start->count)
+		return false;
+	for (size_t i = 0; i < now->count; i++) {
+		if (now->list[i].file != start->list[i].file || now->list[i].bytes < start->list[i].bytes)
+			return false;
+		*bytes += now->list[i].bytes - start->list[i].bytes;
+	}
+	return true;
 }
 
 static int refuse(struct donard_context *ctx)
@@ -99,47 +139,54 @@ static int refuse(struct donard_context *ctx)
 
 static int open_resctrl(struct donard_context *ctx, struct donard_meter *meter)
 {
-	struct sum sum;
-	int rc = add_all(ctx, &sum);
+	struct counters counters = { 0 };
+	int rc = read_all(ctx, &counters);
+	bool none = !counters.count;
 
+	free(counters.list);
 	if (rc)
 		return rc;
-	if (!sum.files)
+	if (none)
 		return refuse(ctx);
-	meter->state = calloc(1, sizeof(sum));
+	meter->state = calloc(1, sizeof(counters));
 	return meter->state ? 0 : dnd_meter_fail_memory(ctx);
 }
 
 static int begin_resctrl(struct donard_context *ctx, struct donard_meter *meter)
 {
-	return add_all(ctx, meter->state);
+	return read_all(ctx, meter->state);
 }
 
 static int end_resctrl(struct donard_context *ctx, struct donard_meter *meter,
 		       struct donard_measurement *result)
 {
-	const struct sum *start = meter->state;
-	struct sum sum;
-	int rc = add_all(ctx, &sum);
+	struct counters now = { 0 };
+	uint64_t bytes;
+	int rc = read_all(ctx, &now);
 
 	if (rc)
 		dnd_missing(result, "%s", donard_error(ctx));
-	else if (sum.files != start->files || sum.bytes < start->bytes)
+	else if (!are_same(meter->state, &now, &bytes))
 		dnd_missing(result, "resctrl's groups changed while they were counted.");
-	else if (sum.bytes == start->bytes)
+	else if (!bytes)
 		dnd_missing(result, "resctrl's mbm_total_bytes stood still, as on no running "
 			    "machine.");
 	else
-		dnd_measured(result, DONARD_DRAM_CACHE, sum.bytes - start->bytes);
+		dnd_measured(result, DONARD_DRAM_CACHE, bytes);
 	dnd_missing(result, "resctrl counts what programs of the whole machine move between the "
 		    "last caches and DRAM: it does not count DMA, sees no BARs, and cannot tell "
 		    "reads from writes, nor payload from overhead.");
+	free(now.list);
 	return rc ? -EIO : 0;
 }
 
 static void close_resctrl(struct donard_meter *meter)
 {
-	free(meter->state);
+	struct counters *start = meter->state;
+
+	if (start)
+		free(start->list);
+	free(start);
 }
 
 const struct dnd_meter_kind dnd_meter_resctrl = {

@@ -323,6 +323,34 @@ static void counts_resctrl(void **state)
 	donard_meter_close(meter);
 }
 
+/* The sum rises all the same, by what the other groups moved meanwhile. */
+static void other_groups_of_resctrl(void **state)
+{
+	struct donard_measurement result = { .size = sizeof(result) };
+	char group[PATH_MAX], away[PATH_MAX];
+	struct fake *fake = *state;
+	struct donard_meter *meter;
+
+	resctrl_files(fake, "1000", "500");
+	assert_int_equal(donard_meter_open(fake->ctx, "resctrl", &meter), 0);
+	assert_int_equal(donard_meter_begin(meter), 0);
+	fake_file(fake, "fs/resctrl/group2/mon_data/mon_L3_00/mbm_total_bytes", "600");
+	snprintf(group, sizeof(group), "%s/fs/resctrl/group1", fake->root);
+	snprintf(away, sizeof(away), "%s/away", fake->root);
+	assert_int_equal(rename(group, away), 0);
+	assert_int_equal(donard_meter_end(meter, &result), 0);
+	assert_false(is_known(&result, DONARD_DRAM_CACHE));
+	assert_says(result.missing, "groups changed");
+
+	assert_int_equal(donard_meter_begin(meter), 0);
+	fake_file(fake, "fs/resctrl/mon_data/mon_L3_00/mbm_total_bytes", "9000");
+	fake_file(fake, "fs/resctrl/group2/mon_data/mon_L3_00/mbm_total_bytes", "100");
+	assert_int_equal(donard_meter_end(meter, &result), 0);
+	assert_false(is_known(&result, DONARD_DRAM_CACHE));
+	assert_says(result.missing, "groups changed");
+	donard_meter_close(meter);
+}
+
 static void refuses_resctrl(void **state)
 {
 	struct fake *fake = *state;
@@ -604,7 +632,7 @@ int main(void)
 		TEST(wakes_likwid), TEST(ends_what_likwid_stopped),
 		TEST(tools_that_refuse), TEST(tools_that_are_missing),
 		TEST(tools_that_misbehave), TEST(tools_that_fail_later), TEST(counts_resctrl),
-		TEST(refuses_resctrl), TEST(none_and_unknown), TEST(the_best_of_none), TEST(none_in_a_file),
+		TEST(other_groups_of_resctrl), TEST(refuses_resctrl), TEST(none_and_unknown), TEST(the_best_of_none), TEST(none_in_a_file),
 		TEST(the_best_of_broken_ones),
 		TEST(instructions), TEST(instructions_by_a_clock), TEST(instructions_for_part_of_the_time),
 		TEST(instructions_that_cannot_be_read), TEST(instructions_that_are_refused), TEST(intervals), TEST(no_sysfs),
