@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from . import cache, folios, gpu, maps, plots, sections
+from . import cache, folios, gpu, maps, plots, sections, spread
 from .results import Refused, Run, is_emulated, read
 from .text import mark
 
@@ -74,7 +74,7 @@ class Page:
             *self.plot("rdma-dram", "Bytes of payload through DRAM for each byte of RDMA, by target"),
             *section("A write cache", cache.section(results)),
             *section("The harness itself", sections.harness(results)),
-            *(section("What emulation cannot show", words("limits")) if emulated else []),
+            *(section("What emulation cannot show", [*words("limits"), *spread.section(results)]) if emulated else []),
             *section("Make it again", words("reproduce")),
             "", "### What this page was made from", "",
             *sections.inputs(results, self.link(self.folder / "data"))]

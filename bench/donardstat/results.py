@@ -224,9 +224,11 @@ class Point:
     dma_payload: Value
     cpu_payload: Value
     overhead: Value
+    overhead_rounds: tuple[Value, ...]
     dram: Value
     bar_dma: Value
     instructions_per_mib: Value
+    instructions_rounds: tuple[Value, ...]  # for each MiB
     user_instructions_per_mib: Value
     switches_per_mib: Value
     faults_per_gib: Value
@@ -272,15 +274,15 @@ def _point(samples: Sequence[Sample]) -> Point:
         **{key: samples[0].get(key) for key in POINT_KEYS},
         dma_payload=stats.per_byte(samples, counted("dram_dma_payload_bytes")),
         cpu_payload=stats.per_byte(samples, counted("dram_cpu_payload_bytes")),
-        overhead=stats.per_byte(samples, dram_overhead),
+        overhead=stats.per_byte(samples, dram_overhead), overhead_rounds=stats.rounds_per_byte(samples, dram_overhead),
         bar_dma=stats.per_byte(samples, counted("bar_dma_bytes")),
-        dram=_first_known(stats.per_byte(samples, dram_all), stats.per_byte(samples, dram_sampled)),
+        dram=_first_known(stats.per_byte(samples, dram_all), stats.not_lost(stats.per_byte(samples, dram_sampled))),
         instructions_per_mib=stats.times(stats.per_byte(samples, instructions), MIB),
+        instructions_rounds=tuple(stats.times(one, MIB) for one in stats.rounds_per_byte(samples, instructions)),
         user_instructions_per_mib=stats.times(stats.per_byte(samples, counted("instructions_user")), MIB),
         switches_per_mib=stats.times(stats.per_byte(samples, stats.switches), MIB),
-        faults_per_gib=stats.times(stats.not_lost(stats.per_byte(samples, faults)), GIB),
-        cpu_seconds_per_gib=stats.times(
-            stats.above_zero(stats.per_byte(samples, cpu_seconds, settle=stats.least)), GIB),
+        faults_per_gib=stats.times(stats.per_byte_apart(samples, faults), GIB),
+        cpu_seconds_per_gib=stats.times(stats.per_byte_apart(samples, cpu_seconds, settle=stats.least), GIB),
         bytes_per_second=rate(samples),
         copies=len(samples),
         payload_bytes_max=stats.most(map(dram_payload, samples)),

@@ -303,7 +303,7 @@ def floor(results: Results) -> list[str]:
     found = sorted(points(wanted), key=lambda point: order(
         [version_order(point.kernel), point.page_type, point.is_from_region,
          float("inf") if point.overhead is None else point.overhead]))
-    heads = ["kernel", "pages", "direction", "method", "block", "overhead", "instructions / MiB",
+    heads = ["kernel", "pages", "direction", "method", "block", "overhead", "least to most", "instructions / MiB",
              "of these in user space", "verified"]
     more = apart.words(found, ("kernel", "page_type", "block_bytes", "levers"))
 
@@ -311,11 +311,13 @@ def floor(results: Results) -> list[str]:
         """Runs of levers use the names of the plain methods; their file tells them apart."""
         return named(method_name(point.method), list(dict.fromkeys([*more(point), *([point.file] if point.levers else [])])))
 
-    return ["Depth 16, one thread, least overhead first. Passed on as they are, commands may not exceed what the drive "
+    return ["Depth 16, one thread, by overhead, with the least and the most of its rounds: lines in which these overlap are in no "
+            "order. Passed on as they are, commands may not exceed what the drive "
             "takes: 512 KiB.", "", *table(4, heads, [
                 [point.kernel, plain(point.page_type), direction_name(point.direction),
                  name(point), size(point.block_bytes),
-                 share(point.overhead), grouped(point.instructions_per_mib), grouped(point.user_instructions_per_mib),
+                 share(point.overhead), span(point.overhead_rounds, share), grouped(point.instructions_per_mib),
+                 grouped(point.user_instructions_per_mib),
                  point.verified] for point in found])]
 
 

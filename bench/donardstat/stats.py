@@ -85,6 +85,28 @@ def per_byte(samples: Sequence[Sample], value: Callable[[Sample], Value],
     return (large - small) / (sizes[-1] - sizes[0])
 
 
+def per_byte_apart(samples: Sequence[Sample], value: Callable[[Sample], Value],
+                   settle: Callable[[Iterable[Value]], Value] = median) -> Value:
+    """per_byte(), or nothing where the rounds of the two sizes overlap: what a byte more costs is then lost in the noise.
+
+    There is no noise where all rounds have the same value.
+    """
+    sizes = [sample["bytes"] for sample in samples]
+    small, large = ([value(sample) for sample in samples if sample["bytes"] == size] for size in (min(sizes), max(sizes)))
+    most_of_small, least_of_large = most(small), least(large)
+    if most_of_small is None or least_of_large is None:
+        return None
+    if least_of_large <= most_of_small and len({*small, *large}) > 1:
+        return None
+    return per_byte(samples, value, settle)
+
+
+def rounds_per_byte(samples: Sequence[Sample], value: Callable[[Sample], Value]) -> tuple[Value, ...]:
+    """per_byte() of each round."""
+    return tuple(per_byte([sample for sample in samples if sample["round"] == round_], value)
+                 for round_ in sorted({sample["round"] for sample in samples}))
+
+
 # ---- what the host adds to a count ----
 
 @dataclass(frozen=True)

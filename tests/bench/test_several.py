@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from donardstat import apart, cache, command, folios, gpu, maps, sections, summary
+from donardstat import apart, cache, command, folios, gpu, maps, sections, spread, summary
 from donardstat.results import POINT_KEYS, Refused, Run
 from invented import BOTH, Json, dearer, on_hardware, put, results, shaped, slower
 
@@ -145,6 +145,39 @@ class Apart(Case):
                                     copy_levers={**results("copy-counts"), "options": {"page_type": "generic", "levers": True}}))
         self.shows(lines, r"\| donard p2p \| 1 MiB ", r"\| donard p2p \(copy-levers\) \| 1 MiB ")
         self.assertNotIn("(copy-counts", "\n".join(lines))
+
+
+class Noise(Case):
+    """What cannot be told from a program's start, or from the rest of the machine."""
+
+    def test_overlapping(self):
+        """report: page faults and CPU time whose rounds overlap, and ratios to these, are no figures"""
+        data = results("copy-counts")
+        for sample in data["samples"]:
+            if sample["method"] == "donard" and sample["round"] == 2 and sample["bytes"] < 16 << 20:
+                sample.update(minor_faults=200, system_seconds=1)
+        lines = sections.methods(runs(copy_counts=data, copy_rates=data))
+        self.shows(lines, r"^\| donard p2p \| .* \| 60,000 \| - \| - \| ", r"^\| dd \| .* \| 500,000 \| 1,024 \| - \| ")
+
+    def test_sampled_below_nothing(self):
+        """report: of DRAM that a sampling meter saw less of at the larger size nothing is known"""
+        data = on_hardware(results("copy-counts"))
+        for sample in data["samples"]:
+            if sample["method"] == "donard" and sample["bytes"] < 16 << 20:
+                sample["measured"]["dram_read_bytes"] += 1 << 24
+        self.shows(sections.summary(runs(copy_counts=data)), r"what went through host DRAM is not known \(meter: likwid\)\.$")
+
+    def test_rounds(self):
+        """report: how far rounds lie from a figure is said beside the floor, and of all points together"""
+        data = results("copy-counts")
+        for sample in data["samples"]:
+            if (sample["method"], sample["round"]) == ("donard", 0) and sample["bytes"] == 16 << 20:
+                sample["measured"]["dram_cpu_overhead_bytes"] -= 251658
+                sample["measured"]["instructions_user"] -= 360000
+        there = runs(copy_counts=data, null=results("null"))
+        self.shows(sections.floor(there), r"\| donard p2p \| 1 MiB \| 0\.040 \| 0\.020 to 0\.040 \| 60,000 \|")
+        self.shows(spread.section(there), r"^\| 7\.3\.4 \| 14 \| 0 \| 50 \| 0 \| 50 \|$")
+        self.assertEqual(spread.section(runs(null=results("null"))), [])
 
 
 class Rates(Case):

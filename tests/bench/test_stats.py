@@ -35,6 +35,21 @@ class Statistics(unittest.TestCase):
         self.assertIsNone(stats.per_byte(rounds[:3], value))
         self.assertIsNone(stats.per_byte([sample(1, None), sample(2, 4)], value))
 
+    def test_apart(self):
+        """stats: a cost is known only where the rounds of both sizes are apart"""
+        def cost(small, large):
+            return stats.per_byte_apart([*(sample(10, one) for one in small), *(sample(20, one) for one in large)], value)
+
+        self.assertEqual(cost((1, 2, 3), (14, 13, 12)), 1.1)
+        self.assertEqual(cost((5, 5), (5, 5)), 0)
+        for small, large in (((1, 2, 14), (13, 15, 16)), ((1, 2, 3), (3, 4, 5)), ((1, 2), (None, None)), ((1, 2), ())):
+            self.assertIsNone(cost(small, large))
+
+    def test_rounds(self):
+        """stats: what a byte more costs in each round"""
+        rounds = [{**sample(size, each * size), "round": each} for size in (10, 20) for each in (3, 1)]
+        self.assertEqual(stats.rounds_per_byte(rounds, value), (1, 3))
+
     def test_unknown_parts(self):
         """stats: a sum with an unknown part is unknown, as is a quotient by nothing"""
         self.assertIsNone(stats.total(1, None))
