@@ -434,9 +434,10 @@ def table1(results: Results) -> list[str]:
     heads = ["fabric", "operation", "target", *([] if emulated else ["MB/s", "p50, us"]), "bandwidth",
              *(f"latency {name}" for name in _table1_percentiles(figures)), "DRAM / byte", "of it payload", "server CPU",
              "server faults", "bandwidth / perftest's", "verified"]
+    local = "".join(f"{line} " for line in rdma.local_words(samples))
     return [f"Bandwidth is of requests of {_shapes_said(figures)}; latency of requests of "
             f"{size(rdma.LATENCY_BYTES)}, one at a time{often}. A percentile of so few that it is the largest of them is left "
-            "out. Bandwidth, latency and CPU are ratios to the DRAM target of the same run and operation; faults are a "
+            f"out. {local}Bandwidth, latency and CPU are ratios to the DRAM target of the same run and operation; faults are a "
             "count; the last ratio is to perftest on the same target. DRAM is bytes for each byte moved, "
             f"{_whose_dram(shown, counts)}.", "",
             *table(3, heads, [_table1_line(figure, figures, counts, emulated) for figure in shown])]

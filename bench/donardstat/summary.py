@@ -69,8 +69,8 @@ def _table1_line(figure: Figure, base: Figure) -> list[str]:
 
 
 def table1(run: Run) -> list[str]:
-    figures = [figure for figure in rdma.figures(rdma.samples_of(run))
-               if figure.method == "donard"]
+    samples = rdma.samples_of(run)
+    figures = [figure for figure in rdma.figures(samples) if figure.method == "donard"]
     names = list(dict.fromkeys(sample.get("name") or sample.get("target") for sample in run.samples))
     lines = []
     for group in groups(figures, lambda figure: figure.operation == "read"):
@@ -79,7 +79,7 @@ def table1(run: Run) -> list[str]:
     heads = ["RDMA", "target", "MB/s", "ratio", "p50/us", "ratio", "p99/us", "ratio", "DRAM/B", "of it payload",
              "BAR/B", "instructions/MiB", "server CPU-s/GiB", "server faults", "verified"]
     missing = [f"DRAM traffic: not available: {run.data['dram_missing']}"] if run.data.get("dram_missing") else []
-    return columns(2, heads, lines) + missing + _links(run)
+    return columns(2, heads, lines) + rdma.local_words(samples) + missing + _links(run)
 
 
 def _rdma_line(group: Sequence[Sample]) -> list[str]:
@@ -96,9 +96,11 @@ def rdma_requests(run: Run) -> list[str]:
     lines = columns(3, heads, [_rdma_line(group) for group in groups(run.samples, lambda sample: (
         sample["operation"], sample["direction"] == "read", sample["block_bytes"], sample["queue_depth"],
         sample["method"]))])
+    local = rdma.local_words(run.samples)
+    donards = "" if local else ", donard's a whole one"
     halves = any(sample.get("half_round_trip") for sample in run.samples)
-    halved = ["perftest's latency of a write is half of a round trip, donard's a whole one."] if halves else []
-    return lines + halved + _links(run)
+    halved = [f"perftest's latency of a write is half of a round trip{donards}."] if halves else []
+    return lines + halved + local + _links(run)
 
 
 def nothing(run: Run) -> list[str]:

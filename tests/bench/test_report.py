@@ -253,7 +253,16 @@ class Report(unittest.TestCase):
 
     def test_table1_samples(self):
         """report: RDMA samples of bench table1"""
-        self.shows(r"^\| siw \| write \| NVRAM \(PMR\) \| 0\.91 \| 1\.00 \| 1\.00 \| .* \| 40 \| - \| yes \|$", "table1")
+        self.shows(r"^\| siw \| read \| NVRAM \(PMR\) \| 0\.91 \| 1\.00 \| 1\.00 \| .* \| 40 \| - \| yes \|$", "table1")
+
+    def test_table1_iwarp(self):
+        """report: latency of writes over iWARP, in which the target has no part, is in no table and plot"""
+        self.shows(r"^\| siw \| write \| NVRAM \(PMR\) \| 0\.91 \| - \| - \| .* \| 40 \| - \| yes \|$", "table1")
+        self.shows(r"Latency of writes over iWARP is left out", "table1")
+        plot = (self.folder / "table1" / "latency.svg").read_text(encoding="utf-8")
+        self.assertIn("siw, read", plot)
+        self.assertNotIn("siw, write", plot)
+        self.assertNotIn("iWARP", self.page())
 
     def test_table1_percentiles(self):
         """report: latency is of small requests, and the largest of too few is no percentile"""
@@ -567,6 +576,9 @@ class Tables(unittest.TestCase):
         said = summary.lines(Run("x", {**results("null"), "benchmark": "rdma", "samples": of_both}))
         self.assertRegex(said[-1], "half of a round trip")
         self.assertRegex(said[-2], r"^latency +write +perftest +64 B +1 +- +2\.00 +- ")
+        of_both[0]["transport"] = "iWARP"
+        said = summary.lines(Run("x", {**results("null"), "benchmark": "rdma", "samples": of_both}))
+        self.assertRegex("\n".join(said), r"\nlatency +write +donard +64 B +1 +- +- +(?s:.*)half of a round trip\.\nLatency of writes over iWARP")
 
     def test_cache(self):
         """table: of a write cache, each part that the run has"""
