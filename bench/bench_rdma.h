@@ -15,6 +15,7 @@
 /* One run, and all that was seen of it. @options is the caller's; the rest is filled in. */
 struct bench_rdma {
 	struct cli_rdma_options options;
+	char node[64];			/* of the region that is the near side, for perftest; "": DRAM */
 	struct cli_rdma_result result;
 	struct cli_job_usage usage;	/* of this process */
 	struct donard_measurement measurement;
@@ -32,6 +33,8 @@ struct json_object *bench_rdma_sample(const struct bench_rdma *run, uint64_t rou
 /* "write", "read", "both" of --direction as DONARD_RDMA_*; default both. Returns 0 or an exit code. */
 int bench_rdma_directions(const struct cli *cli, unsigned int *directions);
 const char *bench_rdma_word(unsigned int direction);
+/* Its node, or "" where it is DRAM; what perftest cannot map is refused.  Returns 0 or an exit code. */
+int bench_rdma_node(struct cli *cli, const char *local, char node[64]);
 /* May the near side be overwritten, as bench_check_contents() has it?  Anything but a region may. */
 int bench_rdma_check_near(struct cli *cli, const char *local);
 /*

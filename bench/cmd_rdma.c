@@ -158,6 +158,23 @@ static int take_numbers(struct plan *plan)
 	return rc;
 }
 
+static int take_perftest(struct plan *plan)
+{
+	struct cli *cli = plan->cli;
+	int rc = 0;
+
+	plan->perftest = cli_given(cli, "perftest");
+	if (!plan->perftest)
+		return cli_given(cli, "perftest-port") ? cli_usage(cli, "--perftest-port needs --perftest") : 0;
+	if (plan->directions & DONARD_RDMA_WRITE)
+		rc = bench_perftest_check_blocks(cli, plan->blocks, plan->block_count, (uint32_t)plan->iterations);
+	if (!rc)
+		rc = bench_rdma_node(cli, plan->run.options.local, plan->run.node);
+	/* As perftest goes round. */
+	plan->run.options.one_block = true;
+	return rc ? rc : bench_perftest_check(cli, cli->arguments[0]);
+}
+
 static int take_options(struct plan *plan)
 {
 	struct cli *cli = plan->cli;
@@ -172,18 +189,13 @@ static int take_options(struct plan *plan)
 				   &plan->depth_count);
 	if (!rc)
 		rc = bench_rdma_directions(cli, &plan->directions);
-	plan->perftest = cli_given(cli, "perftest");
-	if (!rc && !plan->perftest && cli_given(cli, "perftest-port"))
-		rc = cli_usage(cli, "--perftest-port needs --perftest");
-	if (!rc && plan->perftest && plan->directions & DONARD_RDMA_WRITE)
-		rc = bench_perftest_check_blocks(cli, plan->blocks, plan->block_count, (uint32_t)plan->iterations);
-	if (!rc && plan->perftest)
-		rc = bench_perftest_check(cli, cli->arguments[0]);
 	plan->run.options.local = cli_value(cli, "local");
 	plan->run.options.address = cli->arguments[0];
 	plan->run.options.overwrite = cli_given(cli, "allow-persistent");
-	/* What is read from the server is written there. */
-	if (!rc && plan->directions & DONARD_RDMA_READ)
+	if (!rc)
+		rc = take_perftest(plan);
+	/* What is read from the server is written there, as is what ib_write_lat's server answers. */
+	if (!rc && (plan->directions & DONARD_RDMA_READ || *plan->run.node))
 		rc = bench_rdma_check_near(cli, plan->run.options.local);
 	return rc;
 }
@@ -226,7 +238,7 @@ static const struct cli_option options_table[] = {
 	{ "iterations", "N", "requests of a sample; default: as many as move 64M, at most 1000, at least the depth" },
 	{ "rounds", "N", "how often; default 3" },
 	{ "local", "TARGET", "the near side: dram (default), a region (p2pmem0+64M) or a GPU (gpu:0)" },
-	{ "allow-persistent", NULL, "with --local: it may be persistent memory, whose data is lost by reads" },
+	{ "allow-persistent", NULL, "with --local: it may be persistent memory, whose data is lost by reads and by perftest" },
 	{ "perftest", NULL, "run perftest's clients beside it, unmodified; writes then take one of --block-sizes" },
 	{ "perftest-port", "N", "where its servers listen: this port (ib_write_bw) and the next three; default 18515" },
 	{ "timeout", "SECONDS", "give up when nothing comes back for this long; default 10" },

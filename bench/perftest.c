@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * perftest as it is packaged, as the peer to beat: its client beside ours, same block and depth. Its server
+ * perftest as it is packaged, as the peer to beat: its client beside ours, same block, depth and near side. Its server
  * serves one client and ends, and each program has a server of its own kind; the user starts them in loops.
  */
 #include <errno.h>
@@ -43,7 +43,7 @@ static const char *const programs[] = { "ib_write_bw", "ib_read_bw", "ib_write_l
 
 struct client {
 	const char *argv[ARGUMENTS];
-	char block[WORD_BYTES], depth[WORD_BYTES], count[WORD_BYTES], port[WORD_BYTES];
+	char block[WORD_BYTES], depth[WORD_BYTES], count[WORD_BYTES], port[WORD_BYTES], mmap[80];
 	unsigned int seconds;
 };
 
@@ -67,6 +67,7 @@ static void compose(struct client *client, const struct bench_rdma *run, uint16_
 {
 	size_t program = program_of(run), at = 0;
 
+	snprintf(client->mmap, sizeof(client->mmap), "--mmap=%s", run->node);
 	snprintf(client->block, WORD_BYTES, "%" PRIu64, run->options.block_bytes);
 	snprintf(client->depth, WORD_BYTES, "%u", run->options.queue_depth);
 	snprintf(client->count, WORD_BYTES, "%u", count_of(run->options.iterations));
@@ -84,6 +85,8 @@ static void compose(struct client *client, const struct bench_rdma *run, uint16_
 		client->argv[at++] = "-t";
 		client->argv[at++] = client->depth;
 	}
+	if (*run->node)
+		client->argv[at++] = client->mmap;
 	if (is_ipv6(run->options.address))
 		client->argv[at++] = IPV6_OPTION;
 	client->argv[at++] = run->options.address;
@@ -190,6 +193,7 @@ static struct json_object *sample_of(const struct bench_rdma *run, const struct 
 	cli_add_number(sample, "block_bytes", run->options.block_bytes);
 	cli_add_number(sample, "queue_depth", latency ? 1 : run->options.queue_depth);
 	cli_add_number(sample, "round", round);
+	cli_add_text(sample, "local", *run->node ? run->node : "dram");
 	/* ib_write_lat plays ping-pong and halves its times; ours, as ib_read_lat's, are until the completion. */
 	if (latency && run->options.direction == DONARD_RDMA_WRITE)
 		json_object_object_add(sample, "half_round_trip", json_object_new_boolean(true));
@@ -220,10 +224,11 @@ static const char *tail_of(char *output)
 	return kept > QUOTE_BYTES ? output + kept - QUOTE_BYTES : output;
 }
 
-static int failed(struct cli *cli, const struct client *client, const char *address, int status,
+static int failed(struct cli *cli, const struct client *client, const struct bench_rdma *run, int status,
 		  char *output)
 {
-	char text[1024], how[64];
+	const char *address = run->options.address, *target = run->result.server.target;
+	char text[1024], how[64], mmap[sizeof(run->result.server.target) + 16] = "";
 
 	if (cli_stopped(NULL))
 		return cli_fail_text(cli, EXIT_STOPPED, "canceled", "stopped by a signal.");
@@ -239,10 +244,13 @@ static int failed(struct cli *cli, const struct client *client, const char *addr
 		snprintf(how, sizeof(how), "was ended by signal %d", status - 128);
 	else
 		snprintf(how, sizeof(how), "exited with status %d", status);
+	if (!strncmp(target, "p2pmem", strlen("p2pmem")))
+		snprintf(mmap, sizeof(mmap), " --mmap=/dev/%.*s", (int)strcspn(target, "+"), target);
 	snprintf(text, sizeof(text), "%s to %s, port %s, %s: \"%s\". Its server must run there, and "
-		 "again for each client: 'while %s -R -F -s %s -n %s -p %s%s; do :; done' (and -t as "
-		 "--queue-depths).", client->argv[0], address, client->port, how, tail_of(output),
-		 client->argv[0], client->block, client->count, client->port, is_ipv6(address) ? " " IPV6_OPTION : "");
+		 "again for each client: 'while %s -R -F -s %s -n %s -p %s%s%s; do :; done' (and -t as "
+		 "--queue-depths)%s.", client->argv[0], address, client->port, how, tail_of(output),
+		 client->argv[0], client->block, client->count, client->port, mmap, is_ipv6(address) ? " " IPV6_OPTION : "",
+		 *mmap ? ". Of that region 'rdma serve' has to leave it some (--size; of persistent memory the beginning)" : "");
 	return cli_fail_text(cli, EXIT_FAILED, "peer-lost", text);
 }
 
@@ -335,7 +343,7 @@ int bench_perftest_run(struct cli *cli, const struct bench_rdma *run, uint16_t f
 	if (rc && rc != -ECHILD)
 		return not_started(cli, &client, rc, &seen.usage);
 	if (!*sample)
-		return failed(cli, &client, run->options.address, status, output);
+		return failed(cli, &client, run, status, output);
 	add_costs(*sample, &seen, status);
 	return EXIT_DONE;
 }

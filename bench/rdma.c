@@ -122,6 +122,28 @@ static int region_of(struct cli *cli, const char *side, struct donard_region_lis
 	return rc;
 }
 
+int bench_rdma_node(struct cli *cli, const char *local, char node[64])
+{
+	struct donard_region_list *list = NULL;
+	struct cli_place place;
+	int rc = 0;
+
+	node[0] = '\0';
+	if (local)
+		rc = cli_place_of(cli->ctx, local, 0, &place);
+	if (rc)
+		return cli_fail(cli, rc);
+	if (local && (place.offset_bytes || !strncmp(local, "gpu:", strlen("gpu:"))))
+		return cli_usage(cli, "--local: perftest maps a region from its beginning, and no GPU. With --perftest, give a region "
+				 "without an offset, or dram");
+	/* What is no region is told when it is opened. */
+	if (region_of(cli, local, &list) || !list)
+		return 0;
+	snprintf(node, 64, "/dev/%s", donard_region_get(list, 0)->name);
+	donard_region_list_free(list);
+	return 0;
+}
+
 int bench_rdma_check_near(struct cli *cli, const char *local)
 {
 	struct donard_region_list *list;

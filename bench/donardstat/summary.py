@@ -90,6 +90,15 @@ def _rdma_line(group: Sequence[Sample]) -> list[str]:
             grouped(stats.median(map(instructions, group)))]
 
 
+def _whose_memory(samples: Sequence[Sample]) -> list[str]:
+    """A region that a server of ours offers is perftest's only if its own servers map it, which its client does not know."""
+    if all(sample["method"] != "perftest" for sample in samples):
+        return []
+    regions = sorted({str(sample.get("target")) for sample in samples if sample["method"] == "donard"} - {"dram", "None"})
+    return [f"donard's requests went to {region}, perftest's to DRAM unless its servers were started with --mmap=/dev/{region}."
+            for region in regions]
+
+
 def rdma_requests(run: Run) -> list[str]:
     heads = ["operation", "direction", "method", "block", "depth", "MB/s", *(f"{name}/us" for name in rdma.PERCENTILES),
              "instructions"]
@@ -100,7 +109,7 @@ def rdma_requests(run: Run) -> list[str]:
     donards = "" if local else ", donard's a whole one"
     halves = any(sample.get("half_round_trip") for sample in run.samples)
     halved = [f"perftest's latency of a write is half of a round trip{donards}."] if halves else []
-    return lines + halved + local + _links(run)
+    return lines + halved + local + _whose_memory(run.samples) + _links(run)
 
 
 def nothing(run: Run) -> list[str]:

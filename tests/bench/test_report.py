@@ -576,6 +576,10 @@ class Tables(unittest.TestCase):
         said = summary.lines(Run("x", {**results("null"), "benchmark": "rdma", "samples": of_both}))
         self.assertRegex(said[-1], "half of a round trip")
         self.assertRegex(said[-2], r"^latency +write +perftest +64 B +1 +- +2\.00 +- ")
+        for target, said_of in (("p2pmem0", 1), ("dram", 0)):
+            of_both[0]["target"] = target
+            said = summary.lines(Run("x", {**results("null"), "benchmark": "rdma", "samples": of_both}))
+            self.assertEqual("\n".join(said).count("started with --mmap=/dev/p2pmem0."), said_of)
         of_both[0]["transport"] = "iWARP"
         said = summary.lines(Run("x", {**results("null"), "benchmark": "rdma", "samples": of_both}))
         self.assertRegex("\n".join(said), r"\nlatency +write +donard +64 B +1 +- +- +(?s:.*)half of a round trip\.\nLatency of writes over iWARP")

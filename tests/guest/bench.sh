@@ -431,7 +431,8 @@ perftest_beside() {
 	offer dram "$PORT"
 	perftest_servers
 	bench rdma "$LAB_PEER_ADDR" --block-sizes 4K --queue-depths 16 --iterations 20 --rounds 1 --perftest \
-		--timeout 120
+		--local p2pmem0 --timeout 120
+	holds "its near side" 'all(.samples[] | select(.method == "perftest"); .local == "/dev/p2pmem0")'
 	holds "both methods" '[.samples[] | [.method, .operation, .direction]] | unique | length == 8'
 	holds "its rates" 'all(.samples[] | select(.operation == "bandwidth"); .bytes_per_second > 0)'
 	holds "its latencies" 'all(.samples[] | select(.operation == "latency"); .latency_ns.p50 > 0)'

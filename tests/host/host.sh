@@ -491,6 +491,8 @@ run_cli() {
 	try "cli: bench rdma, port of nothing" cli_exits 2 'needs --perftest' bench rdma ::1 --perftest-port 1
 	try "cli: bench rdma, perftest of several sizes" \
 		cli_exits 2 "give one size for writes.* for 4096 bytes start it with '-s 4096 -n 1000'" bench rdma ::1 --perftest
+	try "cli: bench rdma, perftest from a GPU" \
+		cli_exits 2 'give a region without an offset, or dram' bench rdma ::1 --block-sizes 4K --perftest --local gpu:0
 	try "cli: bench rdma, no perftest" without_perftest
 	try "cli: bench table1, no name" cli_exits 2 'no name or no address' bench table1 =192.0.2.1
 	try "cli: bench table1, no port" cli_exits 2 'no address or no port' bench table1 dram=192.0.2.1:0

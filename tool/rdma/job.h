@@ -21,6 +21,7 @@ enum cli_rdma_mode {
  * @length_bytes: default: up to the end of the offered memory, but for BANDWIDTH and LATENCY at most queue_depth blocks, and
  *	as many as 1 GiB has.  TRANSFER of more than 1 GiB fails by default.  If it is given, the near side is registered before
  *	the client connects
+ * @one_block: BANDWIDTH goes round in one block by default
  * @block_bytes: 64 KiB; LATENCY: 8
  * @queue_depth: 16; LATENCY: always 1
  * @iterations: 1 for TRANSFER, else 1000 requests
@@ -35,6 +36,7 @@ struct cli_rdma_options {
 	uint16_t port;
 	bool verify;
 	bool overwrite;
+	bool one_block;
 	uint64_t offset_bytes;
 	uint64_t length_bytes;
 	uint64_t block_bytes;

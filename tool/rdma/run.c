@@ -118,7 +118,7 @@ static uint64_t wanted_length(const struct cli_rdma_work *work)
 		return options->length_bytes;
 	if (options->mode == CLI_RDMA_TRANSFER)
 		return rest;
-	return cli_rdma_least(rest, cli_rdma_round_bytes(options->block_bytes, options->queue_depth));
+	return cli_rdma_least(rest, cli_rdma_round_bytes(options->block_bytes, options->one_block ? 1 : options->queue_depth));
 }
 
 static int check_range(struct cli_rdma_work *work)
