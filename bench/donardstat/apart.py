@@ -13,7 +13,7 @@ def pages(page_type: str | None) -> str:
 # All of it, but direction and method, which each table shows, and levers, whose lines have the name of their file.
 WORDS: dict[str, Callable[..., str]] = {
     "kernel": "Linux {}".format, "region": "{}".format, "page_type": pages,
-    "block_bytes": size, "queue_depth": "depth {}".format, "threads": "{} threads".format, "file": "{}".format}
+    "block_bytes": size, "queue_depth": "depth {}".format, "threads": "{} threads".format, "file": "{}".format, "part": "part {}".format}
 # Where a table says these, lines that differ in it are not compared, and need no name.
 SETTING = ("kernel", "region", "page_type", "levers")
 
@@ -22,7 +22,7 @@ Words = Callable[[Point], list[str]]
 
 def run_of(point: Point) -> tuple[Hashable, ...]:
     """The run on one region: a ratio is between points of the same."""
-    return point.region, point.page_type, point.file
+    return point.region, point.page_type, point.file, point.part
 
 
 def compared(there: Iterable[Point]) -> Callable[[Point], tuple[Hashable, ...]]:

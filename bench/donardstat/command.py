@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import guard, rdma, summary
-from .results import Refused, Run, copy_samples, from_stream, from_text, read, text_in, text_of
+from .results import POINT_KEYS, Refused, Run, copy_samples, from_stream, from_text, read, text_in, text_of
 
 DONE, FAILED, USAGE, UNSUPPORTED = range(4)
 
@@ -99,9 +99,21 @@ def check_parts(joined: Sequence[Run]) -> None:
         seen |= parts
 
 
+def parted(joined: Sequence[Run]) -> list[Run]:
+    """Where several have samples of the same point, all samples say of which of these runs they are."""
+    of_all = [key for key in POINT_KEYS if key != "part"]
+    seen = [{tuple(sample.get(key) for key in of_all) for sample in copy_samples(run)} for run in joined]
+    if joined[0].data.get("benchmark") not in ("copy", "queue") or sum(map(len, seen)) == len(set().union(*seen)):
+        return list(joined)
+    parts = list(dict.fromkeys((at, sample.get("part")) for at, run in enumerate(joined) for sample in run.samples))
+    return [Run(run.file, {**run.data, "samples": [{**sample, "part": parts.index((at, sample.get("part"))) + 1}
+                                                   for sample in run.samples]}) for at, run in enumerate(joined)]
+
+
 def run_join(options: argparse.Namespace) -> int:
     joined = [run for file in options.files for run in from_stream(text_of(Path(file)), file)]
     check_alike(joined)
+    joined = parted(joined)
     data = {**joined[0].data, "options": joined_options(joined), **joined_lists(joined)}
     # What a run says for all of its samples, these say themselves beside others'.
     by_sample = isinstance(data["options"].get("page_type"), list)
@@ -149,7 +161,7 @@ def parser() -> argparse.ArgumentParser:
 
     join = commands.add_parser("join", help="several runs as one result", description="""
         Prints the first result with the samples of all, their links, and what they could not measure, and as options a list
-        where they differ. A FILE may hold several results, one after the other. Results of different benchmarks, kernels
+        where they differ. Where several have samples of the same copy, "part" says of which each is. A FILE may hold several results, one after the other. Results of different benchmarks, kernels
         or meters are not joined, nor two of one part of a cache, nor bandwidth of RDMA by requests of different sizes or
         depths.""")
     join.add_argument("--levers", action="store_true", help="the report is to show them as levers")

@@ -10,7 +10,7 @@ from . import apart, rdma, setup, stats
 from .figure import (STYLE, Axis, Bar, Heading, Line, Panel, bars_figure, colour, linear_axis, lines_figure, save,
                      size_axis, value_axis)
 from .results import (Point, Run, copies, directions, groups, in_direction, is_emulated, main_case, method_order,
-                      of_first_run, of_method, points, runs, usual_shape, without_levers)
+                      of_first_part, of_first_run, of_method, points, runs, usual_shape, without_levers)
 from .setup import Cost
 from .stats import Value
 from .text import direction_name, grouped, mark, method_name, ratio, share, short, span, target_name
@@ -75,9 +75,9 @@ def dram_per_byte(results: Results) -> Figure | None:
 # ---- cost against block size, donard beside fio ----
 
 def _swept(results: Results) -> list[Point]:
-    return points(main_case([
+    return of_first_part(points(main_case([
         sample for sample in without_levers(copies(results, "copy-sweep"))
-        if sample["queue_depth"] == 16 and sample["threads"] == 1 and sample["method"] in ("donard", "fio")]))
+        if sample["queue_depth"] == 16 and sample["threads"] == 1 and sample["method"] in ("donard", "fio")])))
 
 
 def _block_panels(found: Sequence[Point], key: str, y_title: str) -> list[Panel]:

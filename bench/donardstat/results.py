@@ -216,6 +216,7 @@ class Point:
     levers: bool
     method: str
     page_type: str | None
+    part: int | None  # of a file that joins several runs of the same point
     queue_depth: int
     region: str
     threads: int
@@ -252,8 +253,8 @@ class Point:
         return self.direction == "from-region"
 
 
-POINT_KEYS = ("block_bytes", "direction", "file", "kernel", "levers", "method", "page_type", "queue_depth",
-              "region", "threads")
+POINT_KEYS = ("block_bytes", "direction", "file", "kernel", "levers", "method", "page_type", "part",
+              "queue_depth", "region", "threads")
 
 
 def rate(samples: Sequence[Sample]) -> Value:
@@ -291,6 +292,11 @@ def _point(samples: Sequence[Sample]) -> Point:
 
 def points(samples: Iterable[Sample]) -> list[Point]:
     return [_point(group) for group in groups(samples, lambda sample: tuple(sample.get(key) for key in POINT_KEYS))]
+
+
+def of_first_part(found: Iterable[Point]) -> list[Point]:
+    """Of a point that several parts of a file have, the first one's: what it costs is the difference of sizes of one run."""
+    return [group[0] for group in groups(found, lambda point: tuple(getattr(point, key) for key in POINT_KEYS if key != "part"))]
 
 
 def main_case(samples: Sequence[Sample]) -> list[Sample]:

@@ -6,7 +6,7 @@ from . import apart, goal, links, rdma, setup, stats
 from .apart import Words, named, run_of
 from .rdma import Figure
 from .results import (MAIN_METHODS, MIB, Point, Run, copies, counted, directions, dram_overhead, dram_payload, faults,
-                      groups, in_direction, is_emulated, main_case, method_order, of_first_run, of_method, order, points, runs,
+                      groups, in_direction, is_emulated, main_case, method_order, of_first_part, of_first_run, of_method, order, points, runs,
                       usual_shape, version_order, without_levers)
 from .setup import Cost
 from .stats import Sample, Value
@@ -213,7 +213,7 @@ def _shape_lines(group: Sequence[Point], more: Words, rated: bool) -> list[list[
 
 def _shapes(found: Sequence[Point], key: str, fixed: str, rated: bool) -> list[str]:
     """Shapes of which one key takes several values while the others stay."""
-    lines, more = [], apart.words(found, SHAPE)
+    lines, more = [], apart.words(found, (*SHAPE, "part"))
     for series in groups(found, lambda point: (point.is_from_region, point.block_bytes, getattr(point, fixed), run_of(point))):
         by_value = groups(series, lambda point: getattr(point, key))
         if len(by_value) > 1:
@@ -231,11 +231,12 @@ def blocks(results: Results) -> list[str]:
     # Under the lab's meter the clock counts instructions, and not what they wait for.
     rated = all(sample["meter"] != "lab" for sample in samples)
     first, found = samples[0], points(samples)
-    usual = [point for point in found if point.queue_depth == 16 and point.threads == 1]
-    more = apart.words(usual, SHAPE)
+    usual = of_first_part(point for point in found if point.queue_depth == 16 and point.threads == 1)
+    more = apart.words(usual, (*SHAPE, "part"))
     heads = ["direction", "block", "donard: instructions / MiB", "fio: instructions / MiB", "donard / fio",
              "donard: overhead", "fio: overhead"]
-    lines = [f"Linux {first['kernel']}, {first['region']}, {apart.pages(first['page_type'])}. Below: depth 16, one thread.",
+    parts = " Depths and threads below are of runs of their own, so a shape may cost something else there." if any(point.part for point in found) else ""
+    lines = [f"Linux {first['kernel']}, {first['region']}, {apart.pages(first['page_type'])}. Below: depth 16, one thread.{parts}",
              "", *table(2, heads, [_block_line(group, more) for group in
                                    groups(usual, lambda point: (point.is_from_region, point.block_bytes, run_of(point)))]),
              "", "### Queue depth", "", *_shapes(found, "queue_depth", "threads", rated),

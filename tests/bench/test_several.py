@@ -120,6 +120,23 @@ class Apart(Case):
         lines = sections.blocks(runs(copy_sweep_a=alone, copy_sweep_b=results("copy-sweep")))
         self.shows(lines, r"^\| drive to region \(copy-sweep-a\) \| 4 KiB \| 7,710,000 \| - \| - \|")
 
+    def test_parts(self):
+        """join, report: what a shape costs is of one run, also where another of the same sweep has other sizes of it"""
+        larger = results("copy-sweep")
+        for sample in larger["samples"]:
+            sample["bytes"] += 64 << 20
+        sweep = joined(results("copy-sweep"), larger)
+        self.assertEqual({sample["part"] for sample in sweep["samples"]}, {1, 2})
+        lines = sections.blocks(runs(copy_sweep=sweep))
+        self.assertEqual(len(re.findall(r"^\| drive to region \| 4 KiB \| 7,710,000 \| 11,565,000 \|", "\n".join(lines), re.MULTILINE)), 1)
+        self.shows(lines, r"Depths and threads below are of runs of their own")
+        self.shows(summary.lines(Run("x", sweep)), r" 4 KiB +16 +1 +donard p2p \(part 1\) .* 7,710,000 ",
+                   r" 4 KiB +16 +1 +donard p2p \(part 2\) .* 7,710,000 ")
+        again = joined(sweep, in_direction(results("copy-sweep"), "to-region"))
+        self.assertEqual({sample["part"] for sample in again["samples"]}, {1, 2, 3})
+        apart_already = joined(*(in_direction(results("copy-sweep"), direction) for direction in BOTH))
+        self.assertNotIn("part", apart_already["samples"][0])
+
     def test_rates_of_sweeps(self):
         """report: the faster one of a shape is of the same run"""
         rated = {name: {**data, "meter": "none"} for name, data in (("copy_sweep_a", results("copy-sweep")),
