@@ -13,7 +13,8 @@ def pages(page_type: str | None) -> str:
 # All of it, but direction and method, which each table shows, and levers, whose lines have the name of their file.
 WORDS: dict[str, Callable[..., str]] = {
     "kernel": "Linux {}".format, "region": "{}".format, "page_type": pages,
-    "block_bytes": size, "queue_depth": "depth {}".format, "threads": "{} threads".format, "file": "{}".format, "part": "part {}".format}
+    "block_bytes": size, "queue_depth": "depth {}".format, "threads": "{} threads".format, "file": "{}".format,
+    "part": "part {}".format}
 # Where a table says these, lines that differ in it are not compared, and need no name.
 SETTING = ("kernel", "region", "page_type", "levers")
 

@@ -161,9 +161,9 @@ def parser() -> argparse.ArgumentParser:
 
     join = commands.add_parser("join", help="several runs as one result", description="""
         Prints the first result with the samples of all, their links, and what they could not measure, and as options a list
-        where they differ. Where several have samples of the same copy, "part" says of which each is. A FILE may hold several results, one after the other. Results of different benchmarks, kernels
-        or meters are not joined, nor two of one part of a cache, nor bandwidth of RDMA by requests of different sizes or
-        depths.""")
+        where they differ. Where several have samples of the same copy, "part" says of which each is. A FILE may hold several
+        results, one after the other. Results of different benchmarks, kernels or meters are not joined, nor two of one part of a
+        cache, nor bandwidth of RDMA by requests of different sizes or depths.""")
     join.add_argument("--levers", action="store_true", help="the report is to show them as levers")
     join.add_argument("files", nargs="+", metavar="FILE")
     join.set_defaults(run=run_join)

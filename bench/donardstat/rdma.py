@@ -125,6 +125,7 @@ class Figure:
     server_faults: Value
     latency: dict[str, Value]
     verified: str
+    rounds: dict[int, "Figure"]  # of each round alone; of these, empty
 
     def same_operation(self, other: "Figure") -> bool:
         return self.fabric == other.fabric and self.operation == other.operation
@@ -156,7 +157,7 @@ def known_percentiles(figures: Sequence[Figure]) -> list[str]:
     return [name for name in PERCENTILES if any(figure.latency[name] is not None for figure in figures)]
 
 
-def _figure(samples: Sequence[Sample]) -> Figure:
+def _figure(samples: Sequence[Sample], rounds: dict[int, Figure]) -> Figure:
     def median(key: str) -> Value:
         return stats.median(sample.get(key) for sample in samples)
 
@@ -170,7 +171,12 @@ def _figure(samples: Sequence[Sample]) -> Figure:
         instructions=median("instructions"), bytes_per_second=median("bytes_per_second"),
         server_cpu=median("server_cpu_seconds_per_gib"), server_faults=median("server_faults"),
         latency=latency(samples),
-        verified=verdict(samples))
+        verified=verdict(samples), rounds=rounds)
+
+
+def _of_rounds(samples: Sequence[Sample]) -> Figure:
+    by_round = groups(samples, lambda sample: sample["round"])
+    return _figure(samples, {group[0]["round"]: _figure(group, {}) for group in by_round})
 
 
 def figures(samples: Iterable[Sample]) -> list[Figure]:
@@ -178,7 +184,7 @@ def figures(samples: Iterable[Sample]) -> list[Figure]:
         return (sample["file"], sample["operation"] == "read", place_in(TARGETS, sample["target"]),
                 sample["target"], sample["method"])
 
-    return [_figure(group) for group in groups(samples, key)]
+    return [_of_rounds(group) for group in groups(samples, key)]
 
 
 def counted_here(results: Iterable[Run]) -> list[Figure]:

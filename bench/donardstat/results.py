@@ -235,6 +235,7 @@ class Point:
     faults_per_gib: Value
     cpu_seconds_per_gib: Value
     bytes_per_second: Value
+    rate_rounds: dict[int, Value]  # by round
     copies: int
     payload_bytes_max: Value
     verified: str
@@ -285,6 +286,7 @@ def _point(samples: Sequence[Sample]) -> Point:
         faults_per_gib=stats.times(stats.per_byte_apart(samples, faults), GIB),
         cpu_seconds_per_gib=stats.times(stats.per_byte_apart(samples, cpu_seconds, settle=stats.least), GIB),
         bytes_per_second=rate(samples),
+        rate_rounds={group[0]["round"]: rate(group) for group in groups(samples, lambda sample: sample["round"])},
         copies=len(samples),
         payload_bytes_max=stats.most(map(dram_payload, samples)),
         verified=verdict(samples))

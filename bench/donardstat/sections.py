@@ -6,11 +6,11 @@ from . import apart, goal, links, rdma, setup, stats
 from .apart import Words, named, run_of
 from .rdma import Figure
 from .results import (MAIN_METHODS, MIB, Point, Run, copies, counted, directions, dram_overhead, dram_payload, faults,
-                      groups, in_direction, is_emulated, main_case, method_order, of_first_part, of_first_run, of_method, order, points, runs,
-                      usual_shape, version_order, without_levers)
+                      groups, in_direction, is_emulated, main_case, method_order, of_first_part, of_first_run, of_method, order,
+                      points, runs, usual_shape, version_order, without_levers)
 from .setup import Cost
 from .stats import Sample, Value
-from .text import (absent, direction_name, grouped, method_name, plain, ratio, share, size, span, table, target_name)
+from .text import (absent, direction_name, grouped, method_name, plain, ratio, ratio_of_rounds, share, size, span, table, target_name)
 
 Results = Sequence[Run]
 
@@ -87,11 +87,19 @@ def _of_its_run(rates: Sequence[Point], point: Point) -> Sequence[Point]:
     return [rated for rated in rates if rated.file == point.file] or of_first_run(rates)
 
 
+def _rate_cell(mine: Point | None, fastest: Point | None) -> str:
+    """Rounds took turns: each is beside the fastest method's of the same one."""
+    if not mine or not fastest:
+        return "-"
+    return ratio_of_rounds(stats.over(mine.bytes_per_second, fastest.bytes_per_second),
+                           (stats.over(one, fastest.rate_rounds.get(round_)) for round_, one in mine.rate_rounds.items()))
+
+
 def _method_line(point: Point, more: Words, all_rates: Sequence[Point], emulated: bool) -> list[str]:
     """Rates as ratios to the fastest; of real machines in MB/s, too. An emulator's seconds mean nothing; how they
     compare does."""
     rates = in_direction(_of_its_run(all_rates, point), point.direction)
-    fastest = stats.most(rated.bytes_per_second for rated in rates)
+    fastest = max(rates, key=lambda rated: rated.bytes_per_second or 0, default=None)
     mine, donard = of_method(rates, point.method), of_method(rates, "donard")
     rate, cpu = (mine.bytes_per_second, mine.cpu_seconds_per_gib) if mine else (None, None)
     if emulated:
@@ -99,7 +107,7 @@ def _method_line(point: Point, more: Words, all_rates: Sequence[Point], emulated
     return [_name(point, more),
             *map(share, (point.dma_payload, point.cpu_payload, point.overhead, point.dram)),
             grouped(point.instructions_per_mib), grouped(point.faults_per_gib), ratio(cpu),
-            *([] if emulated else [grouped(stats.times(rate, 1e-6))]), ratio(stats.over(rate, fastest)), point.verified]
+            *([] if emulated else [grouped(stats.times(rate, 1e-6))]), _rate_cell(mine, fastest), point.verified]
 
 
 def _methods_in(direction: str, all_points: Sequence[Point], rates: Sequence[Point], emulated: bool) -> list[str]:
@@ -235,7 +243,8 @@ def blocks(results: Results) -> list[str]:
     more = apart.words(usual, (*SHAPE, "part"))
     heads = ["direction", "block", "donard: instructions / MiB", "fio: instructions / MiB", "donard / fio",
              "donard: overhead", "fio: overhead"]
-    parts = " Depths and threads below are of runs of their own, so a shape may cost something else there." if any(point.part for point in found) else ""
+    parts = (" Depths and threads further below are of runs of their own, so a shape may cost something else there."
+             if any(point.part for point in found) else "")
     lines = [f"Linux {first['kernel']}, {first['region']}, {apart.pages(first['page_type'])}. Below: depth 16, one thread.{parts}",
              "", *table(2, heads, [_block_line(group, more) for group in
                                    groups(usual, lambda point: (point.is_from_region, point.block_bytes, run_of(point)))]),
@@ -404,12 +413,20 @@ def _run_name(figure: Figure, figures: Sequence[Figure]) -> str:
     return named(figure.run_name(figures), [SHAPE_WORDS[key]([getattr(figure, key)]) for key in several])
 
 
+def _to_other(figure: Figure, other: Figure | None, get: Callable[[Figure], Value]) -> str:
+    """Each round beside the other's."""
+    if not other:
+        return "-"
+    rounds = (stats.over(get(one), get(other.rounds[round_])) for round_, one in figure.rounds.items() if round_ in other.rounds)
+    return ratio_of_rounds(stats.over(get(figure), get(other)), rounds)
+
+
 def _table1_line(figure: Figure, figures: Sequence[Figure], counts: Sequence[Figure], emulated: bool) -> list[str]:
     base, perftest = figure.base(figures), figure.of_perftest(figures)
     seen = _seen(figure, counts)
 
     def to_base(get: Callable[[Figure], Value]) -> str:
-        return ratio(stats.over(get(figure), get(base) if base else None))
+        return _to_other(figure, base, get)
 
     absolute = [] if emulated else [grouped(stats.times(figure.bytes_per_second, 1e-6)),
                                     ratio(stats.times(figure.latency["p50"], 1e-3))]
@@ -418,7 +435,7 @@ def _table1_line(figure: Figure, figures: Sequence[Figure], counts: Sequence[Fig
             *(to_base(_percentile(name)) for name in _table1_percentiles(figures)),
             share(seen.dram if seen else None), share(seen.payload if seen else None),
             to_base(lambda one: one.server_cpu), grouped(figure.server_faults),
-            ratio(stats.over(figure.bytes_per_second, perftest.bytes_per_second if perftest else None)),
+            _to_other(figure, perftest, lambda one: one.bytes_per_second),
             figure.verified]
 
 
@@ -439,7 +456,8 @@ def table1(results: Results) -> list[str]:
     return [f"Bandwidth is of requests of {_shapes_said(figures)}; latency of requests of "
             f"{size(rdma.LATENCY_BYTES)}, one at a time{often}. A percentile of so few that it is the largest of them is left "
             f"out. {local}Bandwidth, latency and CPU are ratios to the DRAM target of the same run and operation; faults are a "
-            "count; the last ratio is to perftest on the same target. DRAM is bytes for each byte moved, "
+            "count; the last ratio is to perftest on the same target. Ratios are of medians, with the least and the most of the rounds "
+            "in brackets. DRAM is bytes for each byte moved, "
             f"{_whose_dram(shown, counts)}.", "",
             *table(3, heads, [_table1_line(figure, figures, counts, emulated) for figure in shown])]
 

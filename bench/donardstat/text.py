@@ -84,6 +84,12 @@ def span(values: Iterable[Value], write: Callable[[Value], str]) -> str:
     return " to ".join(dict.fromkeys((write(min(numbers)), write(max(numbers)))))
 
 
+def ratio_of_rounds(value: Value, rounds: Iterable[Value]) -> str:
+    """With the least and the most of the rounds, where these differ from it."""
+    said, spread = ratio(value), span(rounds, ratio)
+    return said if spread in (said, "-") else f"{said} ({spread})"
+
+
 def size(value: Value) -> str:
     if value is None:
         return "-"

@@ -129,7 +129,7 @@ class Apart(Case):
         self.assertEqual({sample["part"] for sample in sweep["samples"]}, {1, 2})
         lines = sections.blocks(runs(copy_sweep=sweep))
         self.assertEqual(len(re.findall(r"^\| drive to region \| 4 KiB \| 7,710,000 \| 11,565,000 \|", "\n".join(lines), re.MULTILINE)), 1)
-        self.shows(lines, r"Depths and threads below are of runs of their own")
+        self.shows(lines, r"Depths and threads further below are of runs of their own")
         self.shows(summary.lines(Run("x", sweep)), r" 4 KiB +16 +1 +donard p2p \(part 1\) .* 7,710,000 ",
                    r" 4 KiB +16 +1 +donard p2p \(part 2\) .* 7,710,000 ")
         again = joined(sweep, in_direction(results("copy-sweep"), "to-region"))
@@ -219,6 +219,22 @@ class Rates(Case):
         self.shows(two, r"^Rates of what ran under the meter are of `copy-rates-a\.json`; "
                         r"those of `copy-rates-b\.json` are left out\.$")
         self.assertNotIn("under the meter", "\n".join(one))
+
+    def test_rounds(self):
+        """report: the least and the most of rounds are beside ratios of rates and of RDMA, each to the other's of the same round"""
+        rates = results("copy-rates")
+        for sample in rates["samples"]:
+            sample["seconds"] *= 1 + sample["round"]  # of all alike
+            if (sample["method"], sample["round"]) == ("dd", 2):
+                sample["seconds"] *= 2
+        lines = sections.methods(runs(copy_counts=results("copy-counts"), copy_rates=rates))
+        self.shows(lines, r"^\| dd \| .* \| 0\.11 \(0\.06 to 0\.11\) \| yes \|$", r"^\| donard p2p \| .* \| 0\.92 \| yes \|$")
+        table = results("table1")
+        for sample in table["samples"]:
+            sample["bytes_per_second"] *= 1 + sample["round"]
+            if (sample["target"], sample["round"]) == ("gpu", 0):
+                sample["bytes_per_second"] /= 2
+        self.shows(sections.table1(runs(table1_rxe=table)), r"^\| rxe \| write \| GPU-like BAR \| 0\.95 \(0\.48 to 0\.95\) \| 1\.05 \|")
 
     def test_directions(self):
         """report: of two runs of rates, each in one direction, the other direction has none"""
