@@ -168,7 +168,7 @@ def methods(results: Results) -> list[str]:
     lines = [f"{where}, blocks of 1 MiB, depth {depths}, one thread.", "", *_scrambled(usual), *_borrowed(all_points, rates)]
     for direction in directions(all_points):
         lines += _methods_in(direction, all_points, rates, is_emulated(results))
-    return lines + ([] if rates else _without_rates(results))
+    return lines[:-1] if rates else lines + _without_rates(results)
 
 
 # ---- by kernel and page type ----
