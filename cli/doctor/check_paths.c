@@ -130,7 +130,10 @@ static void collect_acs(const struct pair *pair, struct acs *acs)
 	}
 }
 
-/* Takes the lists over. */
+/*
+ * Takes the lists over.  GRUB ends a command at ";": quotes have to reach grub.cfg, and others keep the shell, which reads
+ * /etc/default/grub, from taking these off.  The line has no space, at which the report would break it.
+ */
 static void report_acs(struct examination *x, enum code code, struct acs *acs)
 {
 	struct finding *finding;
@@ -138,8 +141,10 @@ static void report_acs(struct examination *x, enum code code, struct acs *acs)
 	if (!acs->ports)
 		return;
 	finding = find(x, code, "", "ACS redirects at %s", acs->ports);
-	find_remedy(finding, "%s Boot with \"pci=disable_acs_redir=%s\" (in quotes in the boot loader's file), or look for ACS in "
-		    "the firmware's setup.", code_entry(code)->remedy, acs->argument);
+	find_remedy(finding, "%s With GRUB the line in /etc/default/grub has to be GRUB_CMDLINE_LINUX='\"pci=disable_acs_redir=%s\"' "
+		    "with both pairs of quotes; what the line had stays, in front of the inner pair. Then: sudo update-grub, and "
+		    "reboot. By another boot loader the kernel has to get what is in the inner pair. Or look for ACS in the "
+		    "firmware's setup.", code_entry(code)->remedy, acs->argument);
 	free(acs->ports);
 	free(acs->argument);
 }
