@@ -79,8 +79,7 @@ static void check_driver(struct examination *x, const struct donard_gpu_info *gp
 	else if (gpu->driver_kind != DONARD_GPU_DRIVER_OPEN)
 		find(x, CODE_GPU_NO_DRIVER, gpu->bdf, "%s is driven by %s", gpu->bdf, gpu->driver[0] ? gpu->driver : "nothing");
 	else if (!gpu->region[0] && gpu->bar_bytes)
-		find_remedy(find(x, CODE_GPU_NO_REGION, gpu->bdf, "nothing of %s can be pinned before 'donard-cli region add "
-				 "--kind gpu-nvidia --device %s'", gpu->bdf, gpu->bdf),
+		find_remedy(find(x, CODE_GPU_NO_REGION, gpu->bdf, "nothing of %s can be pinned before it has a region", gpu->bdf),
 			    "sudo donard-cli region add --kind gpu-nvidia --device %s", gpu->bdf);
 	else if (!gpu->bar_bytes)
 		find(x, CODE_BAR_UNASSIGNED, gpu->bdf, "%s has no prefetchable memory BAR with an address", gpu->bdf);

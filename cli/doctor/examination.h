@@ -15,6 +15,7 @@ struct finding {
 	enum code code;
 	enum severity severity;
 	char *object, *cause, *remedy;
+	bool own_remedy;	/* for what was found here: find_remedy() gave it */
 };
 
 struct examination {

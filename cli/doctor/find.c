@@ -103,6 +103,7 @@ void find_remedy(struct finding *finding, const char *format, ...)
 	}
 	free(finding->remedy);
 	finding->remedy = remedy;
+	finding->own_remedy = true;
 }
 
 void findings_forget(struct examination *x)

@@ -49,17 +49,17 @@ static void print_part(const char *title, const char *text)
 	}
 }
 
-/* A note shows its cause alone: the rest is in the JSON, and in the manual. */
+/* A note shows its cause, and a remedy if it is for this machine: the rest is in the JSON, and in the manual. */
 static void print_finding(const struct finding *finding)
 {
 	const struct code_entry *entry = code_entry(finding->code);
 	int used = printf("%-8s %s: ", severity_word(finding->severity), entry->word);
 
 	print_wrapped(finding->cause, 4, used);
-	if (finding->severity == SEVERITY_NOTE)
-		return;
-	print_part("Consequence:", entry->consequence);
-	print_part("Remedy:", finding->remedy);
+	if (finding->severity != SEVERITY_NOTE)
+		print_part("Consequence:", entry->consequence);
+	if (finding->severity != SEVERITY_NOTE || finding->own_remedy)
+		print_part("Remedy:", finding->remedy);
 }
 
 static void print_findings(const struct examination *x, enum severity severity)
