@@ -71,13 +71,33 @@ static void check_memory_of(struct examination *x, const struct donard_gpu_info 
 			    donard_format_size(most, sizeof(most), gpu->bar_largest_bytes));
 }
 
+/* The second name is that of Debian's package. */
+static bool has_nvidias_module(const struct examination *x)
+{
+	return is_installed(x, "/nvidia.ko") || is_installed(x, "/nvidia-current-open.ko");
+}
+
+static void report_no_driver(struct examination *x, const struct donard_gpu_info *gpu)
+{
+	const char *bdf = gpu->bdf, *driver = gpu->driver;
+	struct finding *finding = find(x, CODE_GPU_NO_DRIVER, bdf, "%s is driven by %s", bdf, driver[0] ? driver : "nothing");
+
+	if (!strcmp(driver, "vfio-pci") || !strcmp(driver, "p2pmem"))
+		find_remedy(finding, "Nothing has to be done if %s is to keep it. Else unbind it from there, and have NVIDIA's open kernel "
+			    "module bind it: docs/gpu.md, Drivers.", driver);
+	else if (has_nvidias_module(x))
+		find_remedy(finding, "NVIDIA's module is installed for kernel %s: reboot, or, where no other driver has the GPU, sudo "
+			    "modprobe nvidia. If it does not bind the GPU then, dmesg says why (NVRM), such as a GPU older than Turing.",
+			    x->kernel.release);
+}
+
 static void check_driver(struct examination *x, const struct donard_gpu_info *gpu)
 {
 	if (gpu->driver_kind == DONARD_GPU_DRIVER_PROPRIETARY)
 		find(x, CODE_GPU_PROPRIETARY, gpu->bdf, "%s is driven by NVIDIA's proprietary module%s%s", gpu->bdf,
 		     gpu->driver_version[0] ? ", release " : "", gpu->driver_version);
 	else if (gpu->driver_kind != DONARD_GPU_DRIVER_OPEN)
-		find(x, CODE_GPU_NO_DRIVER, gpu->bdf, "%s is driven by %s", gpu->bdf, gpu->driver[0] ? gpu->driver : "nothing");
+		report_no_driver(x, gpu);
 	else if (!gpu->region[0] && gpu->bar_bytes)
 		find_remedy(find(x, CODE_GPU_NO_REGION, gpu->bdf, "nothing of %s can be pinned before it has a region", gpu->bdf),
 			    "sudo donard-cli region add --kind gpu-nvidia --device %s", gpu->bdf);

@@ -6,10 +6,10 @@
 #include "checks.h"
 #include "donard/version.h"
 
-static bool is_installed(const struct examination *x)
+bool is_installed(const struct examination *x, const char *file)
 {
 	char *modules = source_whole(&x->source, "/lib/modules/%s/modules.dep", x->kernel.release);
-	bool found = modules && strstr(modules, "/p2pmem.ko");
+	bool found = modules && strstr(modules, file);
 
 	free(modules);
 	return found;
@@ -81,7 +81,7 @@ void check_module(struct examination *x)
 		check_version(x);
 		return;
 	}
-	if (is_installed(x))
+	if (is_installed(x, "/p2pmem.ko"))
 		find(x, CODE_MODULE_NOT_LOADED, "", "p2pmem is installed for kernel %s and not loaded",
 		     x->kernel.release);
 	else if (can_be_built(&x->kernel))

@@ -8,6 +8,8 @@
 void check_kernel(struct examination *x);
 void check_requests(struct examination *x);
 void check_module(struct examination *x);
+/* Is a module of this file, "/p2pmem.ko", installed for the kernel, compressed or not? */
+bool is_installed(const struct examination *x, const char *file);
 void check_rights(struct examination *x);
 void check_nodes(struct examination *x);
 void check_memory(struct examination *x);

@@ -277,13 +277,15 @@ static const struct code_entry entries[CODE_COUNT] = {
 	[CODE_GPU_NO_DRIVER] = { "gpu-no-driver", NOTE,
 		"NVIDIA's driver does not run a GPU of NVIDIA's",
 		"What programs allocate on it cannot be pinned: gpu:N, cuFile and donard_memory_from_cuda() do not work.",
-		"Install NVIDIA's open kernel module: apt install nvidia-open-kernel-dkms (Debian contrib). It drives Turing and later "
-		"GPUs. Only the BAR of an older one can be a region, with no driver bound." },
+		"Install NVIDIA's open kernel module, and reboot: apt install nvidia-open-kernel-dkms (Debian contrib). It drives Turing "
+		"and later GPUs; releases before 545, as Debian 12's, need a parameter for any but data-centre GPUs: docs/gpu.md, "
+		"Drivers. Only the BAR of an older GPU can be a region, with no driver bound." },
 	[CODE_GPU_PROPRIETARY] = { "gpu-proprietary", WARNING,
 		"a GPU is driven by NVIDIA's proprietary module",
 		"GPL modules may not call it, so that none of the GPU's memory can be pinned.",
-		"Install the open one: apt install nvidia-open-kernel-dkms (Debian contrib), which replaces nvidia-kernel-dkms. It drives "
-		"Turing and later GPUs." },
+		"Install the open one (Debian contrib), choose it, and reboot: sudo apt install nvidia-open-kernel-dkms && sudo update-glx "
+		"--set nvidia /usr/lib/nvidia/current-open. It drives Turing and later GPUs; releases before 545, as Debian 12's, need "
+		"a parameter for any but data-centre GPUs: docs/gpu.md, Drivers." },
 	[CODE_GPU_STATIC_BAR1] = { "gpu-static-bar1", NOTE,
 		"a GPU's driver runs with static BAR1",
 		"The driver has struct pages of its own for the aperture: the region has page type p2pdma and uses those, which needs "

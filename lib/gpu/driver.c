@@ -152,7 +152,8 @@ static int no_device(struct donard_context *ctx)
 		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "CUDA finds no GPU: CUDA_VISIBLE_DEVICES is '%s'. Unset it, or "
 				"see 'nvidia-smi -L' for what may stand there.", visible);
 	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "CUDA finds no GPU. Is the module nvidia loaded and bound to it "
-			"(lspci -k; on Debian: apt install nvidia-open-kernel-dkms, contrib), and may you open /dev/nvidia*?");
+			"(lspci -k; on Debian: apt install nvidia-open-kernel-dkms, contrib, then reboot), and may you open "
+			"/dev/nvidia*? Else dmesg says why (NVRM).");
 }
 
 int dnd_cuda_open(struct donard_context *ctx, const struct dnd_cuda **cuda)

@@ -8,8 +8,7 @@
 #define CLASS_DISPLAY	0x03
 #define VENDOR_NVIDIA	0x10de
 #define NVIDIA		"nvidia"
-#define OPEN_PACKAGE	"NVIDIA's open kernel module (Debian contrib: apt install nvidia-open-kernel-dkms; it drives Turing " \
-			"and later GPUs)"
+#define OPEN_PACKAGE	"apt install nvidia-open-kernel-dkms"
 
 static void read_driver(const struct donard_context *ctx, const char *bdf, char *driver, size_t driver_bytes)
 {
@@ -82,9 +81,12 @@ void dnd_gpu_facts(const struct donard_context *ctx, const char *bdf, const stru
 
 static void other_driver(const struct dnd_gpu_facts *facts, char *text, size_t text_bytes)
 {
+	bool is_lent = !strcmp(facts->driver, "vfio-pci") || !strcmp(facts->driver, "p2pmem");
+
 	if (facts->vendor == VENDOR_NVIDIA)
-		snprintf(text, text_bytes, "%s is driven by %s: programs' memory on it needs " OPEN_PACKAGE, facts->bdf,
-			 facts->driver[0] ? facts->driver : "nothing");
+		snprintf(text, text_bytes, "%s is driven by %s%s: programs' memory on it needs NVIDIA's open kernel module (Debian "
+			 "contrib: " OPEN_PACKAGE ", then reboot; it drives Turing and later GPUs)", facts->bdf,
+			 facts->driver[0] ? facts->driver : "nothing", is_lent ? ", from which it has to be unbound first" : "");
 	else
 		snprintf(text, text_bytes, "%s is no GPU of NVIDIA's: what programs have allocated on it comes as a dma-buf "
 			 "(donard_memory_from_dmabuf())", facts->bdf);
@@ -97,7 +99,8 @@ void dnd_gpu_obstacle(const struct dnd_gpu_facts *facts, char *text, size_t text
 		other_driver(facts, text, text_bytes);
 	else if (facts->kind == DONARD_GPU_DRIVER_PROPRIETARY)
 		snprintf(text, text_bytes, "%s is driven by NVIDIA's proprietary module, which GPL modules cannot use: install "
-			 OPEN_PACKAGE, facts->bdf);
+			 "the open one, which drives Turing and later GPUs, choose it, and reboot (Debian contrib: " OPEN_PACKAGE
+			 ", then update-glx as docs/gpu.md says)", facts->bdf);
 	else if (facts->bar == DND_BARS || facts->bar_unset)
 		snprintf(text, text_bytes, "%s has no prefetchable memory BAR with an address: enable 'Above 4G decoding' in the "
 			 "firmware's setup", facts->bdf);
