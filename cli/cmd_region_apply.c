@@ -190,8 +190,8 @@ static bool differs(const struct region_section *section, const struct donard_ca
 	is->what = "pinned importers";
 	is->is = region->pinned_importers ? "accepted" : "refused";
 	is->wanted = section->pinned_importers ? "accepted" : "refused";
-	snprintf(is->command, sizeof(is->command), "echo %d >/sys/class/p2pmem/%s/pinned_importers", section->pinned_importers,
-		 region->name);
+	snprintf(is->command, sizeof(is->command), "echo %d | sudo tee /sys/class/p2pmem/%s/pinned_importers",
+		 section->pinned_importers, region->name);
 	return section->pinned_importers != region->pinned_importers;
 }
 

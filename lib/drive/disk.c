@@ -264,8 +264,8 @@ static int no_controller(struct donard_context *ctx, const char *label, const ch
 	if (!dnd_sysfs_exists(ctx, "class/nvme"))
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the controllers of %s are not known, since /sys/class/nvme is not "
 				"there. Give this container the whole sysfs of its host.", label, disk);
-	return dnd_fail(ctx, DND_E_NOT_NVME, "%s: %s has no controller now. Bring one back (echo 1 > /sys/bus/pci/rescan, or "
-			"dmesg tells why it went)", label, disk);
+	return dnd_fail(ctx, DND_E_NOT_NVME, "%s: %s has no controller now. Bring one back (echo 1 | sudo tee /sys/bus/pci/rescan, "
+			"or dmesg tells why it went)", label, disk);
 }
 
 int dnd_disk_find_controllers(struct donard_context *ctx, const char *label,

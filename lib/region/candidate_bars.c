@@ -13,8 +13,8 @@ static void find_obstacle(struct donard_context *ctx, const struct dnd_function 
 
 	if (dnd_bar_unset(bar) && dnd_region_quarantined_of(ctx, function->bdf, region))
 		snprintf(text, text_bytes, "the BAR has no address, perhaps because it lay on the memory of %s, which is in quarantine: "
-			 "end its holders, then look for the card anew (echo 1 > /sys/bus/pci/devices/%s/remove; "
-			 "echo 1 > /sys/bus/pci/rescan)", region, function->bdf);
+			 "end its holders, then look for the card anew (echo 1 | sudo tee /sys/bus/pci/devices/%s/remove; "
+			 "echo 1 | sudo tee /sys/bus/pci/rescan)", region, function->bdf);
 	else if (dnd_bar_unset(bar))
 		snprintf(text, text_bytes, "the BAR has no address: enable decoding above 4 GiB in the "
 			 "firmware's setup, or boot with pci=realloc");
@@ -23,7 +23,7 @@ static void find_obstacle(struct donard_context *ctx, const struct dnd_function 
 			 "Controller Memory Buffer or Persistent Memory Region: modprobe p2pmem",
 			 function->bdf);
 	else if (driver[0] && strcmp(driver, "p2pmem"))
-		snprintf(text, text_bytes, "the driver %s uses %s: unbind it first (echo %s > "
+		snprintf(text, text_bytes, "the driver %s uses %s: unbind it first (echo %s | sudo tee "
 			 "/sys/bus/pci/drivers/%s/unbind)", driver, function->bdf, function->bdf, driver);
 }
 

@@ -27,9 +27,11 @@ static int refuse_other_driver(struct donard_context *ctx, const char *bdf, cons
 		return dnd_fail(ctx, DND_E_OTHER_DRIVER, "%s: it is a drive, and its driver (%s) is using it. Add its "
 				"memory as nvme-cmb or nvme-pmr; donard_candidate_list() shows which it has.",
 				bdf, driver);
+	/* NVIDIA's driver, told to let go, waits for its users without an end, and heeds no signal. */
 	return dnd_fail(ctx, DND_E_OTHER_DRIVER, "%s: the driver %s is using it. If that may "
-			"end, run: echo %s > %s/bus/pci/drivers/%s/unbind", bdf, driver, bdf,
-			ctx->sysfs_root, driver);
+			"end, %srun: echo %s | sudo tee %s/bus/pci/drivers/%s/unbind", bdf, driver, strcmp(driver, "nvidia") ? "" :
+			"first end what has /dev/nvidia* open, or the unbind hangs (sudo systemctl stop nvidia-persistenced; sudo "
+			"fuser -v /dev/nvidia*), then ", bdf, ctx->sysfs_root, driver);
 }
 
 /* The kernel shows that there is none as "(null)". */
@@ -55,8 +57,8 @@ static int refused(struct donard_context *ctx, const char *bdf, int rc)
 		return dnd_fail_errno(ctx, rc, "%s: the driver " DRIVER " refused it (dmesg says more)", bdf);
 	dnd_region_holders_text(ctx, region, holders, sizeof(holders));
 	return dnd_fail(ctx, DND_E_BUSY, "%s: the driver " DRIVER " refused it, since it may lie on the memory of %s, which is in "
-			"quarantine%s. End its holders, then run: echo 1 > %s/bus/pci/devices/%s/remove; echo 1 > %s/bus/pci/rescan",
-			bdf, region, holders, ctx->sysfs_root, bdf, ctx->sysfs_root);
+			"quarantine%s. End its holders, then run: echo 1 | sudo tee %s/bus/pci/devices/%s/remove; echo 1 | sudo tee "
+			"%s/bus/pci/rescan", bdf, region, holders, ctx->sysfs_root, bdf, ctx->sysfs_root);
 }
 
 int dnd_pci_bind(struct donard_context *ctx, const char *bdf, char override[DND_OVERRIDE_BYTES])

@@ -128,8 +128,8 @@ static void say_what_stays_bound(struct donard_context *ctx, const struct target
 	const char *bdf = target->bdf, *root = ctx->sysfs_root;
 
 	if (is_bound(ctx, target))
-		dnd_fail_more(ctx, " %s stays bound to p2pmem: once it has no region, run: echo %s > %s/bus/pci/drivers/p2pmem/unbind; "
-			      "echo > %s/bus/pci/devices/%s/driver_override", bdf, bdf, root, root, bdf);
+		dnd_fail_more(ctx, " %s stays bound to p2pmem: once it has no region, run: echo %s | sudo tee "
+			      "%s/bus/pci/drivers/p2pmem/unbind; echo | sudo tee %s/bus/pci/devices/%s/driver_override", bdf, bdf, root, root, bdf);
 }
 
 /* The removal itself has ended: the module gives a @reason only if the region is in quarantine now. */

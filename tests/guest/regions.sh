@@ -468,7 +468,7 @@ other_than_configured() {
 	pmr=$(donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF" --page-type generic)
 	equal "what apply did" $'gpu present\ncmb added\npmr present\nexit 0' "$(statuses)"
 	matches "of the BAR" "$bar is there, with a length of 64 MiB instead of 512 MiB.*region remove $bar, then" "$(<"$WORK/apply.err")"
-	matches "of the PMR" "$pmr is there, with pinned importers refused instead of accepted.*echo 1 >/sys" "$(<"$WORK/apply.err")"
+	matches "of the PMR" "$pmr is there, with pinned importers refused instead of accepted.*echo 1 [|] sudo tee /sys" "$(<"$WORK/apply.err")"
 }
 
 # pci-stub stands for a driver that has the device when the machine boots. Then the override is there before any driver, as

@@ -261,7 +261,7 @@ static void obstacles(void **state)
 	fake_driver(fake, "0000:05:00.1", "amdgpu");
 	fake_pci_serial(fake, "0000:05:00.1");
 	info = only(fake, &list);
-	assert_non_null(strstr(info->obstacle, "the driver amdgpu uses 0000:05:00.1: unbind it first"));
+	assert_non_null(strstr(info->obstacle, "the driver amdgpu uses 0000:05:00.1: unbind it first (echo 0000:05:00.1 | sudo tee "));
 	/* Functions of one card share its number. */
 	assert_string_equal(info->by_id, "pci-00-11-22-33-44-55-66-77.1-bar0");
 	donard_candidate_list_free(list);

@@ -189,7 +189,7 @@ static void no_controller(void **state)
 	snprintf(from, sizeof(from), "%s/class/nvme/nvme0", fake->root);
 	assert_int_equal(unlink(from), 0);
 	assert_int_equal(dnd_blockdev_resolve(fake->ctx, makedev(259, 0), "x", &blockdev), -ENOTBLK);
-	assert_string_equal(donard_error(fake->ctx), "x: nvme0n1 has no controller now. Bring one back (echo 1 > "
+	assert_string_equal(donard_error(fake->ctx), "x: nvme0n1 has no controller now. Bring one back (echo 1 | sudo tee "
 			    "/sys/bus/pci/rescan, or dmesg tells why it went). Name an NVMe block device, or a file on ext4 "
 			    "or xfs on one.");
 	snprintf(from, sizeof(from), "%s/class/nvme", fake->root);

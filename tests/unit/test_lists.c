@@ -212,6 +212,18 @@ static void add_refuses_other_driver(void **state)
 	assert_non_null(strstr(donard_error(fake->ctx), "vfio-pci"));
 }
 
+/* The unbind waits for the GPU's users, and nothing stops it. */
+static void add_names_users_of_a_gpu(void **state)
+{
+	struct fake *fake = *state;
+
+	fake_folder(fake, "class/p2pmem");
+	fake_driver(fake, "0000:03:00.0", "nvidia");
+	assert_int_equal(add_bar(fake), -EBUSY);
+	assert_non_null(strstr(donard_error(fake->ctx), "If that may end, first end what has /dev/nvidia* open"));
+	assert_non_null(strstr(donard_error(fake->ctx), "then run: echo 0000:03:00.0 | sudo tee "));
+}
+
 static const char *removal_reason;	/* what the module says of a removal that has ended */
 static int removal_errno;
 
@@ -244,7 +256,7 @@ static void remove_leaves_quarantine(void **state)
 /* A region that ends when its removal does not wait any more leaves its function bound; others have drivers of their own. */
 static void remove_says_what_stays_bound(void **state)
 {
-	static const char bound[] = " 0000:03:00.0 stays bound to p2pmem: once it has no region, run: echo 0000:03:00.0 > ";
+	static const char bound[] = " 0000:03:00.0 stays bound to p2pmem: once it has no region, run: echo 0000:03:00.0 | sudo tee ";
 	struct fake *fake = *state;
 
 	fake_region(fake, "p2pmem0", "pci-bar", "0000:03:00.0");
@@ -422,6 +434,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(unreadable_folders, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(clients, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(add_refuses_other_driver, fake_setup,
+						fake_teardown),
+		cmocka_unit_test_setup_teardown(add_names_users_of_a_gpu, fake_setup,
 						fake_teardown),
 		cmocka_unit_test_setup_teardown(add_undoes_bind, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(remove_leaves_quarantine, fake_setup, fake_teardown),
