@@ -75,11 +75,17 @@ static int sysctl_value(const char *path, int otherwise)
 	return dnd_text_at(path, text, sizeof(text)) || sscanf(text, "%d", &value) != 1 ? otherwise : value;
 }
 
+/* -1, as the kernel has it by itself: no group. */
+static int sysctl_group(void)
+{
+	return sysctl_value("/proc/sys/kernel/io_uring_group", -1);
+}
+
 /* As io_uring_allowed() in io_uring/io_uring.c does: 1 allows it to CAP_SYS_ADMIN and to one group only. */
 static int sysctl_forbids(void)
 {
 	int disabled = sysctl_value("/proc/sys/kernel/io_uring_disabled", 0);
-	int group = sysctl_value("/proc/sys/kernel/io_uring_group", -1);
+	int group = sysctl_group();
 
 	if (disabled == 1 && (dnd_has_capability(CAP_SYS_ADMIN) || (group >= 0 && dnd_in_group((gid_t)group))))
 		return 0;
@@ -109,6 +115,11 @@ void dnd_uring_refusal(int error_number, struct dnd_uring_refusal *refusal)
 	if (disabled >= 2)
 		tell(refusal, "the sysctl " SYSCTL " is 2, which forbids it to every process", filtered ?
 		     "Set it to 0; the seccomp filter of this process may forbid io_uring, too" : "Set it to 0");
+	else if (disabled == 1 && sysctl_group() < 0)
+		tell(refusal, "the sysctl " SYSCTL " is 1, which forbids it outside of the group that kernel.io_uring_group "
+		     "names, and that names none", filtered ? "Set kernel.io_uring_group to a group of yours, or the sysctl to 0; "
+		     "the seccomp filter of this process may forbid io_uring, too" : "Set kernel.io_uring_group to a group of "
+		     "yours, or the sysctl to 0");
 	else if (disabled == 1)
 		tell(refusal, "the sysctl " SYSCTL " is 1, which forbids it outside of the group that kernel.io_uring_group "
 		     "names", filtered ? "Join that group, or set the sysctl to 0; the seccomp filter of this process may forbid "
