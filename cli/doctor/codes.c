@@ -75,7 +75,9 @@ static const struct code_entry entries[CODE_COUNT] = {
 	[CODE_MODULE_DIFFERS] = { "module-differs", WARNING,
 		"the module that is loaded is of another release than this program",
 		"What only one of the two knows does not work.",
-		"Install both from one release, then: sudo modprobe -r p2pmem && sudo modprobe p2pmem" },
+		"Install both from one release, then: sudo modprobe -r p2pmem && sudo modprobe p2pmem. The regions go with the old module, "
+		"and what volatile ones hold is lost: 'sudo donard-cli region save' before it, and 'sudo donard-cli region apply' "
+		"after it, bring the regions back." },
 	[CODE_SIGNATURE_NEEDED] = { "signature-needed", WARNING,
 		"this kernel loads signed modules only (module.sig_enforce or lockdown, often by Secure Boot)",
 		"modprobe p2pmem fails with 'Key was rejected by service', or by lockdown alone with 'Operation not permitted', unless "
