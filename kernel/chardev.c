@@ -31,11 +31,14 @@
 /*
  * The user for whom the bytes of the memory are kept.  A uid says who that is only in the
  * initial user namespace.  In others it stands for as many parties as there are
- * containers that map it, so nothing is kept for files opened there.
+ * containers that map it, so nothing is kept for files opened there.  Nor is it for files
+ * that may see the bytes of all users (admit() in take.c): a program of the same uid
+ * without the capability would get those bytes next.
  */
 static u32 current_owner(void)
 {
-	if (current_user_ns() != &init_user_ns)
+	if (current_user_ns() != &init_user_ns ||
+	    ns_capable_noaudit(&init_user_ns, CAP_SYS_RAWIO))
 		return P2PMEM_BYTES_UNKNOWN;
 	return from_kuid(&init_user_ns, current_fsuid());
 }

@@ -91,9 +91,9 @@ int donard_memory_alloc(struct donard_context *ctx, const char *region, uint64_t
  * @memory: set to the memory, which donard_memory_free() frees
  *
  * The bytes keep their contents if the region is persistent, if they last belonged to the
- * same user, or if the caller has CAP_SYS_RAWIO; else they read as zero.  The memory owns
- * whole granules (whole folios in a region of large folios), including their bytes before and
- * after the range.
+ * same user without CAP_SYS_RAWIO, or if the caller has CAP_SYS_RAWIO; else they read as
+ * zero.  The memory owns whole granules (whole folios in a region of large folios),
+ * including their bytes before and after the range.
  *
  * Returns 0; -EBUSY when another owns part of it; -ENXIO past the region's end; -EOPNOTSUPP
  * without the module, for a region that is a pmem device, and for a region of a GPU's memory:

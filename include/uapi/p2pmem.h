@@ -200,9 +200,9 @@ struct p2pmem_status {
  * A plain mmap() of a volatile region is backed by whatever memory is free.
  * A claim asks for one range instead, so that two programs can use the same
  * bytes one after the other.  The bytes keep their contents only if the range was
- * last owned by the same user of the initial user namespace, or if the program that
- * opened the file has CAP_SYS_RAWIO, with which it may read the BAR anyway;
- * otherwise they read as zero.  In a persistent region mmap() itself claims; there
+ * last owned by the same user of the initial user namespace without CAP_SYS_RAWIO, or
+ * if the program that opened the file has CAP_SYS_RAWIO, with which it may read the BAR
+ * anyway; otherwise they read as zero.  In a persistent region mmap() itself claims; there
  * file_offset must equal region_offset.  The region gets the range back once the file is
  * closed and nobody maps, imports or pins it.
  *

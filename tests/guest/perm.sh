@@ -149,13 +149,24 @@ heirs_of_mappings_are_holders() {
 # The same user id in another user namespace, which any number of containers may map, is somebody else.
 leftovers_stay_in_their_namespace() {
 	random_file "$WORK/data" "$MIB"
-	regio write p2pmem0 0 "$MIB" "$WORK/data"
-	unshare --user --map-root-user regio read p2pmem0 0 "$MIB" "$WORK/seen"
 	head -c "$MIB" /dev/zero >"$WORK/zeros"
+	without_capability regio write p2pmem0 0 "$MIB" "$WORK/data"
+	unshare --user --map-root-user regio read p2pmem0 0 "$MIB" "$WORK/seen"
 	same_bytes "what another namespace sees" "$WORK/seen" "$WORK/zeros" "$MIB"
 	unshare --user --map-root-user regio write p2pmem0 0 "$MIB" "$WORK/data"
 	unshare --user --map-root-user regio read p2pmem0 0 "$MIB" "$WORK/seen"
 	same_bytes "what the next one of that kind sees" "$WORK/seen" "$WORK/zeros" "$MIB"
+}
+
+# To look at them takes the capability. It does not pass on to programs of that user that have none.
+leftovers_stay_with_the_capability() {
+	random_file "$WORK/data" "$MIB"
+	head -c "$MIB" /dev/zero >"$WORK/zeros"
+	as user regio write p2pmem0 0 "$MIB" "$WORK/data"
+	regio read p2pmem0 0 "$MIB" "$WORK/seen"
+	same_bytes "what root sees" "$WORK/seen" "$WORK/data" "$MIB"
+	without_capability regio read p2pmem0 0 "$MIB" "$WORK/seen"
+	same_bytes "what its uid alone sees" "$WORK/seen" "$WORK/zeros" "$MIB"
 }
 
 # Nobody has seen what a call that failed took and gave back.
@@ -257,6 +268,7 @@ t "pids are the reader's" pids_are_the_readers
 t "heirs are holders" heirs_are_holders
 t "heirs of mappings are holders" heirs_of_mappings_are_holders
 core t "leftovers stay in their user namespace" leftovers_stay_in_their_namespace
+core t "leftovers stay with the capability" leftovers_stay_with_the_capability
 t "leftovers stay over calls that fail" leftovers_stay_over_failed_calls
 core t "a user may not add or remove" user_may_not_add
 core t "a user may not change the page type" user_may_not_set_page_type
