@@ -27,10 +27,13 @@ static int resolve(struct donard_context *ctx, dev_t device, const char *label, 
 	if (rc)
 		return rc;
 	if (!dnd_disk_is_stack(blockdev->disk))
-		return dnd_disk_find_controllers(ctx, label, blockdev);
-	rc = dnd_stack_resolve(ctx, number, label, &blockdev->stack);
-	if (!rc)
+		rc = dnd_disk_find_controllers(ctx, label, blockdev);
+	else
+		rc = dnd_stack_resolve(ctx, number, label, &blockdev->stack);
+	if (!rc && blockdev->stack)
 		fit_to_stack(blockdev);
+	if (!rc)
+		dnd_blockdev_read_integrity(ctx, blockdev);
 	return rc;
 }
 
@@ -152,28 +155,32 @@ static const struct dnd_bounce behind = {
 
 static const struct dnd_bounce summed = {
 	"a drive is formatted with protection information, and the CPU reads all data for its checksums",
-	"Write 0 to read_verify and to write_generate in the folder integrity of the drive, below /sys/block"
+	"Write 0 to read_verify and to write_generate in the folder integrity of the drive, of each of its paths (nvme0c0n1 is one of "
+	"nvme0n1) and of a device that is made of it, below /sys/block"
 };
 
 void dnd_blockdev_read_integrity(struct donard_context *ctx, struct dnd_blockdev *blockdev)
 {
 	struct dnd_stack *stack = blockdev->stack;
 
-	if (!stack)
-		dnd_disk_read_integrity(ctx, blockdev);
+	dnd_disk_read_integrity(ctx, blockdev);
 	for (size_t i = 0; stack && i < stack->leg_count; i++)
 		dnd_disk_read_integrity(ctx, &stack->legs[i].blockdev);
 }
 
+/* A destination is read back, too, so checked reads count in either case. */
+static bool is_summed(const struct dnd_blockdev *blockdev, bool writes)
+{
+	return blockdev->reads_checked || (writes && blockdev->writes_summed);
+}
+
 const struct dnd_bounce *dnd_blockdev_bounce(const struct dnd_blockdev *blockdev, bool writes)
 {
-	/* A destination is read back, too, so checked reads count in either case. */
-	for (size_t i = 0; i < dnd_blockdev_leg_count(blockdev); i++) {
-		const struct dnd_blockdev *leg = dnd_blockdev_leg(blockdev, i);
-
-		if (leg->reads_checked || (writes && leg->writes_summed))
+	if (is_summed(blockdev, writes))
+		return &summed;
+	for (size_t i = 0; i < dnd_blockdev_leg_count(blockdev); i++)
+		if (is_summed(dnd_blockdev_leg(blockdev, i), writes))
 			return &summed;
-	}
 	return writes && blockdev->stack && blockdev->stack->behind ? &behind : NULL;
 }
 

@@ -135,24 +135,49 @@ bool dnd_disk_is_stack(const char *disk)
 	return !strncmp(disk, "dm-", 3) || !strncmp(disk, "md", 2);
 }
 
+bool dnd_disk_path(const char *disk, const char *controller_name, char folder[DND_PATH_BYTES])
+{
+	unsigned int subsystem, head, controller;
+
+	if (sscanf(disk, "nvme%un%u", &subsystem, &head) != 2 || sscanf(controller_name, "nvme%u", &controller) != 1)
+		return false;
+	snprintf(folder, DND_PATH_BYTES, "class/nvme/%s/nvme%uc%un%u", controller_name, subsystem, controller, head);
+	return true;
+}
+
 /*
  * On a drive with protection information the block layer computes checksums of all data by the CPU, unless
  * it is told not to (bio_integrity_prep() in block/bio-integrity*.c).  "nop" is metadata of another kind.
  */
-void dnd_disk_read_integrity(struct donard_context *ctx, struct dnd_blockdev *blockdev)
+static void add_integrity(struct donard_context *ctx, const char *folder, struct dnd_blockdev *blockdev)
 {
 	char format[64] = "";
 	uint64_t verify = 0, generate = 0;
 
-	blockdev->has_checksums = blockdev->reads_checked = blockdev->writes_summed = false;
-	if (dnd_sysfs_read(ctx, format, sizeof(format), "block/%s/integrity/format", blockdev->disk) ||
+	if (dnd_sysfs_read(ctx, format, sizeof(format), "%s/integrity/format", folder) ||
 	    !strcmp(format, "none") || !strcmp(format, "nop"))
 		return;
-	dnd_sysfs_read_u64(ctx, &verify, "block/%s/integrity/read_verify", blockdev->disk);
-	dnd_sysfs_read_u64(ctx, &generate, "block/%s/integrity/write_generate", blockdev->disk);
+	dnd_sysfs_read_u64(ctx, &verify, "%s/integrity/read_verify", folder);
+	dnd_sysfs_read_u64(ctx, &generate, "%s/integrity/write_generate", folder);
 	blockdev->has_checksums = true;
-	blockdev->reads_checked = verify;
-	blockdev->writes_summed = generate;
+	blockdev->reads_checked |= verify != 0;
+	blockdev->writes_summed |= generate != 0;
+}
+
+/*
+ * With native multipath the path that a request takes decides.  The disk itself does so for the requests of some file systems
+ * (fs_bio_integrity_alloc(), Linux 7.1).
+ */
+void dnd_disk_read_integrity(struct donard_context *ctx, struct dnd_blockdev *blockdev)
+{
+	char folder[DND_PATH_BYTES];
+
+	blockdev->has_checksums = blockdev->reads_checked = blockdev->writes_summed = false;
+	snprintf(folder, sizeof(folder), "block/%s", blockdev->disk);
+	add_integrity(ctx, folder, blockdev);
+	for (size_t i = 0; blockdev->multipath && i < blockdev->controller_count; i++)
+		if (dnd_disk_path(blockdev->disk, blockdev->controller_names[i], folder))
+			add_integrity(ctx, folder, blockdev);
 }
 
 static int read_geometry(struct donard_context *ctx, const char *number,
@@ -172,7 +197,6 @@ static int read_geometry(struct donard_context *ctx, const char *number,
 	blockdev->length_bytes = sectors * DND_SECTOR_BYTES;
 	blockdev->block_bytes = (uint32_t)block;
 	blockdev->request_bytes = request_kib << 10;
-	dnd_disk_read_integrity(ctx, blockdev);
 	return rc;
 }
 
@@ -209,12 +233,12 @@ static int add_controller(struct donard_context *ctx, const char *name, void *da
 static int add_if_path(struct donard_context *ctx, const char *entry, void *data)
 {
 	struct dnd_blockdev *blockdev = data;
-	unsigned int controller, subsystem, head;
+	char path[DND_PATH_BYTES];
+	unsigned int controller;
 	int used = 0;
 
-	if (sscanf(entry, "nvme%u%n", &controller, &used) != 1 || entry[used] ||
-	    sscanf(blockdev->disk, "nvme%un%u", &subsystem, &head) != 2 ||
-	    !dnd_sysfs_exists(ctx, "class/nvme/%s/nvme%uc%un%u", entry, subsystem, controller, head))
+	if (sscanf(entry, "nvme%u%n", &controller, &used) != 1 || entry[used] || !dnd_disk_path(blockdev->disk, entry, path) ||
+	    !dnd_sysfs_exists(ctx, "%s", path))
 		return 0;
 	return add_controller(ctx, entry, blockdev);
 }

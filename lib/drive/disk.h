@@ -37,7 +37,16 @@ bool dnd_disk_is_twin(struct donard_context *ctx, const char *disk, const struct
 const char *dnd_disk_describe(const char *disk);
 /* Is it made of other devices? */
 bool dnd_disk_is_stack(const char *disk);
-/* Sets what the CPU does for the disk's protection information, which root may change at any time. */
+/*
+ * The folder in sysfs of the path by which a controller serves a disk of native multipath: "class/nvme/nvme3/nvme0c3n1" for
+ * nvme0n1 by nvme3.  False if the two have other names.  Does not look whether there is such a path.
+ */
+#define DND_PATH_BYTES	96
+bool dnd_disk_path(const char *disk, const char *controller_name, char folder[DND_PATH_BYTES]);
+/*
+ * Sets what the CPU does for the protection information of the disk or of one of its paths, which root may change at any time.
+ * Its controllers are known already.
+ */
 void dnd_disk_read_integrity(struct donard_context *ctx, struct dnd_blockdev *blockdev);
 /* Name and geometry of any block device, and its number as text; @label names it in error texts. */
 int dnd_disk_look_up(struct donard_context *ctx, dev_t device, const char *label, char number[32],

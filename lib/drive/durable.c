@@ -84,16 +84,14 @@ static void check_disk(struct donard_context *ctx, const char *disk, const char 
 
 static void check_path(struct donard_context *ctx, const char *disk, const char *controller_name, struct dnd_doubt *doubt)
 {
-	unsigned int subsystem, head, controller;
-	char queue[128], path[48];
+	char folder[DND_PATH_BYTES], queue[DND_PATH_BYTES + 8];
 
-	if (sscanf(disk, "nvme%un%u", &subsystem, &head) != 2 || sscanf(controller_name, "nvme%u", &controller) != 1) {
+	if (!dnd_disk_path(disk, controller_name, folder)) {
 		not_known(doubt, controller_name);
 		return;
 	}
-	snprintf(path, sizeof(path), "nvme%uc%un%u", subsystem, controller, head);
-	snprintf(queue, sizeof(queue), "class/nvme/%s/%s/queue", controller_name, path);
-	check_queue(ctx, queue, path, NULL, doubt);
+	snprintf(queue, sizeof(queue), "%s/queue", folder);
+	check_queue(ctx, queue, strrchr(folder, '/') + 1, NULL, doubt);
 }
 
 /* Each path of native multipath has a queue of its own, which may drop flushes as well. */

@@ -604,6 +604,7 @@ if [[ $LAB_TOPOLOGY == two-paths ]]; then
 	t "two paths: one is not on PCIe" path_not_on_pcie
 	t "two paths: one comes that is not on PCIe" path_not_on_pcie_comes
 	t "two paths: one comes and goes that is not on PCIe" path_not_on_pcie_comes_and_goes
+	t "two paths: checksums of a path" checksums_of_a_path
 	return
 fi
 core t "partitions" make_legs

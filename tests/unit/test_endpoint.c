@@ -127,13 +127,9 @@ static void disks_and_partitions(void **state)
 	assert_int_equal(blockdev.length_bytes, 512 * 512);
 }
 
-static void multipath(void **state)
+/* nvme5n1, a namespace that nvme0 serves, and not nvme1. */
+static void fake_head(struct fake *fake)
 {
-	struct fake *fake = *state;
-	struct dnd_drive drive = { .fd = -1, .device = makedev(259, 80), .path = "x" };
-	struct dnd_blockdev blockdev;
-	int rc;
-
 	fake_nvme(fake, 0, "0000:01:00.0");
 	fake_nvme(fake, 1, "0000:02:00.0");
 	fake_file(fake, "devices/virtual/nvme-subsys5/nvme5n1/size", "2048");
@@ -145,6 +141,16 @@ static void multipath(void **state)
 	fake_link(fake, "block/nvme5n1", "devices/virtual/nvme-subsys5/nvme5n1");
 	fake_link(fake, "dev/block/259:80", "devices/virtual/nvme-subsys5/nvme5n1");
 	fake_folder(fake, "class/nvme/nvme0/nvme5c0n1");
+}
+
+static void multipath(void **state)
+{
+	struct fake *fake = *state;
+	struct dnd_drive drive = { .fd = -1, .device = makedev(259, 80), .path = "x" };
+	struct dnd_blockdev blockdev;
+	int rc;
+
+	fake_head(fake);
 	assert_int_equal(dnd_blockdev_resolve(fake->ctx, drive.device, "x", &drive.blockdev), 0);
 	assert_int_equal(drive.blockdev.controller_count, 1);	/* nvme1 serves other namespaces */
 	assert_int_equal(dnd_drive_look_again(fake->ctx, &drive, &rc), DND_UNCHANGED);
@@ -161,6 +167,39 @@ static void multipath(void **state)
 	assert_int_equal(rc, -EOPNOTSUPP);
 	assert_non_null(strstr(donard_error(fake->ctx), "nvme5n1: its controller nvme1 is not on PCIe but "
 			       "reached by tcp"));
+}
+
+/* The path that a request takes decides whether the CPU computes its checksums, and some file systems ask the namespace. */
+static void checksums_of_a_path(void **state)
+{
+	static const char *const folders[] = { "block/nvme5n1", "class/nvme/nvme1/nvme5c1n1" };
+	struct fake *fake = *state;
+	struct dnd_blockdev blockdev;
+	char paths[2][2][80];
+
+	fake_head(fake);
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(paths[i][0], sizeof(paths[i][0]), "%s/integrity/format", folders[i]);
+		fake_file(fake, paths[i][0], "T10-DIF-TYPE1-CRC");
+		snprintf(paths[i][0], sizeof(paths[i][0]), "%s/integrity/read_verify", folders[i]);
+		snprintf(paths[i][1], sizeof(paths[i][1]), "%s/integrity/write_generate", folders[i]);
+		fake_file(fake, paths[i][0], "0");
+		fake_file(fake, paths[i][1], "0");
+	}
+	assert_int_equal(dnd_blockdev_resolve(fake->ctx, makedev(259, 80), "x", &blockdev), 0);
+	assert_true(blockdev.has_checksums);
+	assert_null(dnd_blockdev_bounce(&blockdev, true));
+	for (size_t i = 0; i < 2; i++) {
+		fake_file(fake, paths[i][1], "1");
+		dnd_blockdev_read_integrity(fake->ctx, &blockdev);
+		assert_non_null(dnd_blockdev_bounce(&blockdev, true));
+		assert_null(dnd_blockdev_bounce(&blockdev, false));
+		fake_file(fake, paths[i][1], "0");
+		fake_file(fake, paths[i][0], "1");
+		assert_int_equal(dnd_blockdev_resolve(fake->ctx, makedev(259, 80), "x", &blockdev), 0);
+		assert_non_null(dnd_blockdev_bounce(&blockdev, false));
+		fake_file(fake, paths[i][0], "0");
+	}
 }
 
 static void other_block_devices(void **state)
@@ -254,6 +293,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(whole_regions, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(disks_and_partitions, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(multipath, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(checksums_of_a_path, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(other_block_devices, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(no_controller, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(folders_and_pipes, fake_setup, fake_teardown),

@@ -538,6 +538,12 @@ static void protection_information(void **state)
 	assert_int_equal(resolve(fake, &blockdev), 0);
 	assert_null(dnd_blockdev_bounce(&blockdev, false));
 	assert_non_null(strstr(dnd_blockdev_bounce(&blockdev, true)->cause, "protection information"));
+	/* A file system on the array asks the array. */
+	fake_file(fake, "block/nvme1n1/integrity/write_generate", "0");
+	fake_file(fake, "block/md0/integrity/format", "T10-DIF-TYPE1-CRC");
+	fake_file(fake, "block/md0/integrity/write_generate", "1");
+	dnd_blockdev_read_integrity(fake->ctx, &blockdev);
+	assert_non_null(dnd_blockdev_bounce(&blockdev, true));
 	dnd_blockdev_release(&blockdev);
 	/* A drive alone. */
 	fake_file(fake, "block/nvme1n1/integrity/read_verify", "1");

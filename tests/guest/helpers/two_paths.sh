@@ -298,3 +298,21 @@ path_not_on_pcie_comes_and_goes() {
 	nvme disconnect --device "$(by_loop)"
 	held_copy_ends
 }
+
+# Whether the CPU computes checksums is told of the namespace and of each path; the path that a request takes decides.
+checksums_of_a_path() {
+	local folder head=${LAB_BETA##*/}
+	one_path
+	# It cannot read a partition table where nothing was written, and calls that a failure.
+	nvme format "$LAB_BETA" --lbaf=1 --pi=1 --force || true
+	at_end "nvme format $LAB_BETA --lbaf=0 --pi=0 --force"
+	for folder in /sys/block/"$head" /sys/block/"${head%n*}"c*n*; do
+		equal "format of $folder" T10-DIF-TYPE1-CRC "$(<"$folder/integrity/format")"
+		exits 3 'formatted with protection information, and the CPU reads all data' \
+			donard-cli copy p2pmem0 "$LAB_BETA" --size 1M
+		echo 0 >"$folder/integrity/read_verify"
+		echo 0 >"$folder/integrity/write_generate"
+	done
+	copy p2pmem0 "$LAB_BETA" --size "$BYTES" --verify
+	result_is "$BYTES" switch 0
+}
