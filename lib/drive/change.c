@@ -190,15 +190,22 @@ static void note_moved(struct dnd_stack *before, bool moved)
 	before->away = moved;
 }
 
+/* What was "linear" is "linear or striped" to a process that may not read its table any more. */
+static bool same_kind(const struct dnd_stack *before, const struct dnd_stack *now)
+{
+	return before->untold || now->untold || !strcmp(before->kind, now->kind);
+}
+
 static enum dnd_change compare(struct dnd_stack *before, struct dnd_stack *now)
 {
 	note_moved(before, !stays(before, before->top, now, now->top));
-	if (strcmp(before->kind, now->kind) || now->behind != before->behind ||
+	if (!same_kind(before, now) || now->behind != before->behind ||
 	    !number_as_before(before, now))
 		return DND_CHANGED;
 	if (now->left == before->left && now->replacing == before->replacing && same_map(before, now))
 		return DND_UNCHANGED;
 	take_map(before, now);
+	before->untold |= now->untold;
 	before->away = false;
 	return DND_LEGS_LEFT;
 }

@@ -168,6 +168,7 @@ static int add_without_table(struct table *table, int rc)
 				table->title);
 	table->node.layout = DND_LAYOUT_UNKNOWN;
 	dnd_stack_set_kind(walk, "linear or striped");
+	walk->stack->untold |= walk->depth == 1;
 	snprintf(folder, sizeof(folder), "block/%s/slaves", table->disk);
 	return dnd_for_each_entry(walk->ctx, folder, add_slave, table);
 }

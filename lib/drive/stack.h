@@ -57,6 +57,7 @@ struct dnd_leg {
 struct dnd_stack {
 	char suspended[96];	/* "dm-0 (vg-data)", a suspended device, whose requests wait; or "" */
 	char kind[48];		/* of the topmost device: "raid1", "linear", "striped" */
+	bool untold;		/* the table of the topmost device could not be read, now or at a later look (change.c) */
 	size_t leg_count;
 	uint32_t left;		/* the legs that it has lost, as bits (change.c) */
 	uint32_t moves;		/* how often bytes were found elsewhere than before (change.c) */

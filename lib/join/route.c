@@ -139,9 +139,9 @@ static int refuse_change(const struct dnd_join *join, int rc)
 
 	if (rc == -EACCES)
 		return dnd_fail(join->ctx, DND_E_PERMISSION, "%s: it is no longer known what %s is made of: "
-				"device-mapper targets other than linear and striped came into use on this "
-				"machine, and only root can read its table. Open it again as root "
-				"(CAP_SYS_ADMIN), or pass ALLOW_BOUNCE.", drive->path, drive->blockdev.disk);
+				"this machine uses device-mapper targets other than linear and striped, and only root can read its "
+				"table. Either they came into use, or this process has given up CAP_SYS_ADMIN, since it was opened. "
+				"Open it again as root (CAP_SYS_ADMIN), or pass ALLOW_BOUNCE.", drive->path, drive->blockdev.disk);
 	if (rc) {
 		int lost = dnd_drive_lost(join->ctx, drive);
 

@@ -454,6 +454,27 @@ static void suspended_while_open(void **state)
 	dnd_drive_close(&drive);
 }
 
+/* As when a daemon opens a volume and then gives up the right to read its table: that changes nothing of the volume. */
+static void table_is_told_no_more(void **state)
+{
+	struct fake *fake = *state;
+	struct dnd_drive drive = { .fd = -1, .device = makedev(253, 3), .path = "/dev/vg/data" };
+	struct dnd_stack *stack;
+	int rc;
+
+	volume(fake);
+	assert_int_equal(resolve_volume(fake, &drive.blockdev), 0);
+	stack = drive.blockdev.stack;
+	stack->untold = false;
+	stack->nodes[stack->top].layout = DND_LAYOUT_LINEAR;
+	strcpy(stack->kind, "linear");
+	assert_int_equal(dnd_drive_look_again(fake->ctx, &drive, &rc), DND_LEGS_LEFT);
+	assert_run(stack, 0, 0, UINT64_MAX);
+	assert_int_equal(dnd_drive_look_again(fake->ctx, &drive, &rc), DND_UNCHANGED);
+	assert_int_equal(dnd_blockdev_moves(&drive.blockdev), 0);
+	dnd_drive_close(&drive);
+}
+
 /* Whatever was written to it before lies where nothing leads to it now, and nobody asks the new leg whether it flushes. */
 static void leads_to_no_drive(void **state)
 {
@@ -767,13 +788,12 @@ static void legs_of_a_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(striped_array), TEST(places_in_chunks), TEST(mirrored), TEST(near_copies),
-		TEST(irregular_layouts), TEST(members_that_are_not_used), TEST(write_behind),
-		TEST(refused_arrays), TEST(partition_of_an_array), TEST(without_the_table),
-		TEST(suspended_and_built_in), TEST(shared_bytes), TEST(holders), TEST(changes), TEST(legs_of_a_range),
-		TEST(legs_of_a_line), TEST(array_that_is_named_twice), TEST(volumes_of_one_array), TEST(array_below_a_volume),
-		TEST(suspended_while_open), TEST(leads_to_no_drive), TEST(replaced_leg),
-		TEST(health_without_a_leg), TEST(protection_information), cmocka_unit_test(tables),
+		TEST(striped_array), TEST(places_in_chunks), TEST(mirrored), TEST(near_copies), TEST(irregular_layouts),
+		TEST(members_that_are_not_used), TEST(write_behind), TEST(refused_arrays), TEST(partition_of_an_array),
+		TEST(without_the_table), TEST(suspended_and_built_in), TEST(shared_bytes), TEST(holders), TEST(changes),
+		TEST(legs_of_a_range), TEST(legs_of_a_line), TEST(array_that_is_named_twice), TEST(volumes_of_one_array),
+		TEST(array_below_a_volume), TEST(suspended_while_open), TEST(table_is_told_no_more), TEST(leads_to_no_drive),
+		TEST(replaced_leg), TEST(health_without_a_leg), TEST(protection_information), cmocka_unit_test(tables),
 	};
 
 	return cmocka_run_group_tests_name("stack", tests, NULL, NULL);
