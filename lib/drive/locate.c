@@ -10,7 +10,11 @@
 
 #include "drive/stack.h"
 
-/* The bytes of such extents are not at the reported place; a write to a shared extent (reflink) goes elsewhere. */
+/*
+ * The bytes of such extents are not at the reported place; a write to a shared extent (reflink) goes elsewhere.  XFS also
+ * writes blocks elsewhere that are shared no more, and says nothing of that before, if it has reserved a place for their copy
+ * (xfs_find_trim_cow_extent()).
+ */
 #define NOT_THERE (FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_ENCODED | FIEMAP_EXTENT_DATA_INLINE | \
 		   FIEMAP_EXTENT_NOT_ALIGNED | FIEMAP_EXTENT_SHARED)
 

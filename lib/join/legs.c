@@ -137,20 +137,36 @@ uint32_t dnd_join_legs_of(const struct dnd_drive *drive, uint64_t offset, uint64
 	return bits;
 }
 
+/* The file system may have written the block elsewhere (drive/locate.c), or moved it since: only now it says where. */
+static bool lies_elsewhere(const struct dnd_trial *top, const struct dnd_place_on_leg *copy)
+{
+	struct dnd_places now;
+
+	dnd_drive_locate(top->join->drive, top->proof->offset, &now);
+	for (size_t i = 0; i < now.count; i++)
+		if (now.copies[i].leg == copy->leg && now.copies[i].offset_bytes == copy->offset_bytes)
+			return false;
+	return now.count;
+}
+
 /*
- * A leg may have failed, or a volume been moved, since the layout was read.  Then it is no
+ * A leg may have failed, or a volume or the block been moved, since it was asked where the block lies.  Then it is no
  * fault of the route that the nonce is not where it was expected.
  */
-static bool is_outdated(const struct dnd_join *join, size_t leg, bool *proven)
+static bool is_outdated(const struct dnd_trial *top, const struct dnd_place_on_leg *copy, bool *proven)
 {
+	const struct dnd_join *join = top->join;
 	struct dnd_failure mismatch = dnd_failure_keep(join->ctx);
 	int rc;
 
-	if (dnd_drive_look_again(join->ctx, join->drive, &rc) == DND_UNCHANGED) {
-		dnd_failure_put_back(join->ctx, &mismatch);
-		return false;
+	if (dnd_drive_look_again(join->ctx, join->drive, &rc) != DND_UNCHANGED) {
+		*proven = *proven && dnd_blockdev_legs_left(&join->drive->blockdev) & 1U << copy->leg;
+		return true;
 	}
-	*proven = *proven && dnd_blockdev_legs_left(&join->drive->blockdev) & 1U << leg;
+	dnd_failure_put_back(join->ctx, &mismatch);
+	if (!lies_elsewhere(top, copy))
+		return false;
+	*proven = false;
 	return true;
 }
 
@@ -180,7 +196,7 @@ static int see_on_leg(struct dnd_trial *top, const struct dnd_place_on_leg *copy
 	dnd_drive_close(&alone.drive);
 	if (!rc)
 		top->join->legs.written |= 1U << copy->leg;
-	return rc == -EBADMSG && is_outdated(top->join, copy->leg, proven) ? 0 : rc;
+	return rc == -EBADMSG && is_outdated(top, copy, proven) ? 0 : rc;
 }
 
 struct look {

@@ -215,6 +215,26 @@ file_on() {
 	both_ways /mnt/fs/file "$3" "$4"
 }
 
+is_unshared() {
+	[[ ! $(xfs_io -r -c 'fiemap -v' "$1") =~ 0x2 ]]
+}
+
+# XFS has reserved other places for the blocks behind one that it copied, and writes them there, though they are shared no more.
+shared_before() {
+	large_raid0
+	with_file_system xfs "$NODE"
+	random_file "$WORK/data" "$MIB"
+	dd if="$WORK/data" of=/mnt/fs/file bs=1M oflag=direct status=none
+	regio write p2pmem0 0 "$MIB" "$WORK/data"
+	cp --reflink=always /mnt/fs/file /mnt/fs/copy
+	dd if=/dev/zero of=/mnt/fs/file bs=4K count=1 oflag=direct conv=notrunc status=none
+	rm /mnt/fs/copy
+	within 10 is_unshared /mnt/fs/file
+	copy p2pmem0 /mnt/fs/file --size "$MIB" --verify
+	result_is "$MIB" switch 0
+	equal "evidence of a write to what was moved meanwhile" predicted "$(field route_evidence)"
+}
+
 # Which legs there are, and that md's write to both is what the trace calls twice the bytes.
 legs_in_text() {
 	raid1
@@ -638,6 +658,7 @@ fi
 can thorough || return 0
 t "ext4 on raid1" file_on raid1 ext4 $((2 * BYTES)) 2
 t "xfs on raid0" file_on large_raid0 xfs "$BYTES" 2
+t "xfs on raid0, blocks that were shared" shared_before
 t "raid10, far copies" far_copies
 t "raid1 in resync" in_resync
 t "legs in text" legs_in_text
