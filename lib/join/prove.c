@@ -309,12 +309,21 @@ static int written_by_others(struct dnd_trial *trial)
 			trial->join->drive->path, (unsigned long long)trial->proof->offset);
 }
 
+/* No write was counted, because the kernel counts none of this drive. */
+static int nobody_counts(struct dnd_trial *trial, int rc)
+{
+	dnd_fail_more(trial->join->ctx, " Or another program wrote to the block at offset %llu meanwhile: nobody knows, since the kernel "
+		      "counts no writes to %s (queue/iostats). If so, wait for that program, and try again.",
+		      (unsigned long long)trial->proof->offset, trial->join->drive->blockdev.disk);
+	return rc;
+}
+
 int dnd_trial_write_and_see(struct dnd_trial *trial, const struct dnd_place *from,
 			    int (*see)(struct dnd_trial *trial, void *user), void *user)
 {
 	struct dnd_drive *drive = trial->join->drive;
-	uint64_t mark;
-	int rc;
+	uint64_t mark = 0;
+	int rc = 0;
 
 	for (int i = 0; i < LOOKS; i++) {
 		rc = dnd_trial_write(trial, from);
@@ -322,10 +331,10 @@ int dnd_trial_write_and_see(struct dnd_trial *trial, const struct dnd_place *fro
 			return rc;
 		mark = dnd_drive_write_mark(trial->join->ctx, drive);
 		rc = see(trial, user);
-		if (rc != -EBADMSG || !dnd_drive_was_written(trial->join->ctx, drive, mark))
+		if (rc != -EBADMSG || (mark && !dnd_drive_was_written(trial->join->ctx, drive, mark)))
 			return rc;
 	}
-	return written_by_others(trial);
+	return mark ? written_by_others(trial) : nobody_counts(trial, rc);
 }
 
 static int prove_write(struct dnd_trial *trial, const struct dnd_place *from, const struct dnd_place *spare)

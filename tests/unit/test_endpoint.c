@@ -202,6 +202,35 @@ static void checksums_of_a_path(void **state)
 	}
 }
 
+/* Before Linux 6.4 a head counts nothing, and says so by its iostats, as a drive does that was told not to count. */
+static void writes_are_counted(void **state)
+{
+	struct fake *fake = *state;
+	struct dnd_drive drive = { .fd = -1, .device = makedev(259, 80), .path = "x" };
+	uint64_t mark;
+
+	fake_head(fake);
+	assert_int_equal(dnd_blockdev_resolve(fake->ctx, drive.device, "x", &drive.blockdev), 0);
+	fake_file(fake, "block/nvme5n1/stat", "0 0 0 0 0 0 0 0 0 0 0");
+	mark = dnd_drive_write_mark(fake->ctx, &drive);
+	assert_false(dnd_drive_was_written(fake->ctx, &drive, mark));
+	fake_file(fake, "block/nvme5n1/stat", "0 0 0 0 1 0 8 0 0 0 0");
+	assert_true(dnd_drive_was_written(fake->ctx, &drive, mark));
+	fake_file(fake, "block/nvme5n1/queue/iostats", "0");
+	assert_int_equal(dnd_drive_write_mark(fake->ctx, &drive), 0);
+	fake_file(fake, "class/nvme/nvme0/nvme5c0n1/stat", "0 0 0 0 5 0 40 0 0 0 0");
+	mark = dnd_drive_write_mark(fake->ctx, &drive);
+	assert_false(dnd_drive_was_written(fake->ctx, &drive, mark));
+	fake_file(fake, "class/nvme/nvme0/nvme5c0n1/stat", "0 0 0 0 6 0 48 0 0 0 0");
+	assert_true(dnd_drive_was_written(fake->ctx, &drive, mark));
+	drive.device = makedev(259, 81);
+	fake_file(fake, "dev/block/259:81/partition", "1");
+	assert_int_equal(dnd_drive_write_mark(fake->ctx, &drive), 0);
+	drive.device = makedev(259, 80);
+	fake_file(fake, "class/nvme/nvme0/nvme5c0n1/queue/iostats", "0");
+	assert_int_equal(dnd_drive_write_mark(fake->ctx, &drive), 0);
+}
+
 static void other_block_devices(void **state)
 {
 	struct fake *fake = *state;
@@ -294,6 +323,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(disks_and_partitions, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(multipath, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(checksums_of_a_path, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(writes_are_counted, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(other_block_devices, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(no_controller, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(folders_and_pipes, fake_setup, fake_teardown),
