@@ -119,6 +119,8 @@ int dnd_sysfs_link_name(const struct donard_context *ctx, char *name, size_t nam
  */
 unsigned int dnd_sysfs_unread(const struct donard_context *ctx);
 int dnd_sysfs_check(struct donard_context *ctx, unsigned int before, int rc);
+/* Records @rc, the result of reading @path, if descriptors or memory were lacking; returns @rc. */
+int dnd_sysfs_note(const struct donard_context *ctx, const char *path, int rc);
 /* For a @path that seems absent: fails if no sysfs is mounted, or if another file system hides that part of it; else 0. */
 int dnd_require_sysfs(struct donard_context *ctx, const char *path);
 /*

@@ -3,7 +3,7 @@
  * Reads and writes single sysfs values, and walks folders.
  *
  * Most callers treat a value that cannot be read as absent, since not every device has every value.  A read that fails
- * for lack of descriptors or memory says nothing about the device: note() records it, and dnd_sysfs_check() then fails.
+ * for lack of descriptors or memory says nothing about the device: dnd_sysfs_note() records it, and dnd_sysfs_check() then fails.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,8 +25,7 @@ int dnd_sysfs_path(const struct donard_context *ctx, char path[PATH_MAX], const 
 	return rc;
 }
 
-/* Records @rc, the result of reading @path, if descriptors or memory were lacking; returns @rc. */
-static int note(const struct donard_context *ctx, const char *path, int rc)
+int dnd_sysfs_note(const struct donard_context *ctx, const char *path, int rc)
 {
 	struct dnd_unread *unread = ctx->unread;
 
@@ -65,7 +64,7 @@ static int read_text(const struct donard_context *ctx, char *value, size_t value
 	int rc = dnd_path_below(path, ctx->sysfs_root, format, args);
 
 	value[0] = '\0';
-	return rc ? rc : note(ctx, path, dnd_text_at(path, value, value_bytes));
+	return rc ? rc : dnd_sysfs_note(ctx, path, dnd_text_at(path, value, value_bytes));
 }
 
 int dnd_sysfs_read(const struct donard_context *ctx, char *value, size_t value_bytes,
@@ -104,7 +103,7 @@ int dnd_sysfs_file_name(const struct donard_context *ctx, char *value, size_t va
 	got = dnd_path_below(path, ctx->sysfs_root, format, args);
 	va_end(args);
 	if (!got)
-		got = note(ctx, path, (int)dnd_bytes_at(path, value, value_bytes - 1));
+		got = dnd_sysfs_note(ctx, path, (int)dnd_bytes_at(path, value, value_bytes - 1));
 	got -= got > 0 && value[got - 1] == '\n';
 	value[got > 0 ? got : 0] = '\0';
 	return got < 0 ? (int)got : 0;
@@ -119,7 +118,7 @@ int dnd_sysfs_read_u64(const struct donard_context *ctx, uint64_t *value, const 
 	va_start(args, format);
 	rc = dnd_path_below(path, ctx->sysfs_root, format, args);
 	va_end(args);
-	return rc ? rc : note(ctx, path, dnd_number_at(path, value));
+	return rc ? rc : dnd_sysfs_note(ctx, path, dnd_number_at(path, value));
 }
 
 int dnd_sysfs_config(const struct donard_context *ctx, const char *bdf, struct dnd_config *config)
@@ -128,7 +127,7 @@ int dnd_sysfs_config(const struct donard_context *ctx, const char *bdf, struct d
 	int rc = dnd_sysfs_path(ctx, path, "bus/pci/devices/%s/config", bdf);
 
 	config->count = 0;
-	return rc ? rc : note(ctx, path, dnd_config_read(path, config));
+	return rc ? rc : dnd_sysfs_note(ctx, path, dnd_config_read(path, config));
 }
 
 int dnd_sysfs_write(const struct donard_context *ctx, const char *value, const char *format, ...)
@@ -183,7 +182,7 @@ static int resolve(const struct donard_context *ctx, char target[PATH_MAX], cons
 
 	if (rc)
 		return rc;
-	return realpath(path, target) ? 0 : note(ctx, path, -errno);
+	return realpath(path, target) ? 0 : dnd_sysfs_note(ctx, path, -errno);
 }
 
 int dnd_sysfs_function(const struct donard_context *ctx, char bdf[DONARD_BDF_BYTES], const char *format, ...)
@@ -254,6 +253,6 @@ int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
 		return rc;
 	if (!unread || unread == -ENOENT)
 		return dnd_require_sysfs(ctx, folder);
-	note(ctx, path, unread);
+	dnd_sysfs_note(ctx, path, unread);
 	return dnd_fail_errno(ctx, unread, "%s cannot be read", path);
 }

@@ -21,6 +21,7 @@ static int check_device(struct donard_context *ctx, const struct dnd_drive *driv
 
 int dnd_drive_check_held(struct donard_context *ctx, struct dnd_drive *drive, bool writes)
 {
+	unsigned int unread = dnd_sysfs_unread(ctx);
 	uint64_t bytes = dnd_drive_size_now(drive);
 	int rc = 0;
 
@@ -30,6 +31,7 @@ int dnd_drive_check_held(struct donard_context *ctx, struct dnd_drive *drive, bo
 		rc = dnd_drive_check_unused(ctx, drive);
 	if (!rc && writes)
 		rc = dnd_drive_check_unheld(ctx, drive);
+	rc = dnd_sysfs_check(ctx, unread, rc);
 	if (rc)
 		return rc;
 	if (bytes != UINT64_MAX)

@@ -64,7 +64,7 @@ static int ask_loop(struct donard_context *ctx, const char *disk, struct loop_in
 	snprintf(node, sizeof(node), "%s/%s", ctx->dev_root, disk);
 	fd = open(node, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return dnd_sysfs_note(ctx, node, -errno);
 	rc = ioctl(fd, LOOP_GET_STATUS64, info) ? -errno : 0;
 	close(fd);
 	return rc;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -231,6 +232,25 @@ static void writes_are_counted(void **state)
 	assert_int_equal(dnd_drive_write_mark(fake->ctx, &drive), 0);
 }
 
+/* Then nobody knows whether a loop device lies on it, also if there are descriptors again a moment later. */
+static void held_file_without_descriptors(void **state)
+{
+	struct fake *fake = *state;
+	struct dnd_drive drive = { .fd = -1, .is_file = true, .path = "/mnt/file" };
+	struct rlimit before, none;
+	int rc;
+
+	fake_file(fake, "block/loop7/loop/backing_file", "/mnt/other");
+	assert_int_equal(dnd_drive_check_held(fake->ctx, &drive, true), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	rc = dnd_drive_check_held(fake->ctx, &drive, true);
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_int_equal(rc, -EMFILE);
+	assert_non_null(strstr(donard_error(fake->ctx), " cannot be read"));
+}
+
 static void other_block_devices(void **state)
 {
 	struct fake *fake = *state;
@@ -324,6 +344,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(multipath, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(checksums_of_a_path, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(writes_are_counted, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(held_file_without_descriptors, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(other_block_devices, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(no_controller, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(folders_and_pipes, fake_setup, fake_teardown),
