@@ -49,6 +49,38 @@ could_not_build() {
 	((status == $1)) && [[ ! -e $dir/thing && -z $(compgen -G "$dir/thing.*") ]] && grep -q 'could not build thing in the cache' "$dir/said"
 }
 
+# Of a builder whose source gets the content EDIT before it reads it: once the same, once another.
+what_is_edited_meanwhile_is_not_kept() {
+	local dir status=0
+	dir=$(mktemp -d "$LOGS/left.XXXXXX")
+	echo one >"$dir/source"
+	# shellcheck disable=SC2016  # expanded in the lab's shell
+	DONARD_CACHE=$dir/cache in_lab "$dir" 'set -e
+		key() { content_key "$LAB_DIR/source"; }
+		builder() { echo "$EDIT" >"$LAB_DIR/source"; cp "$LAB_DIR/source" "$1"; }
+		EDIT=one
+		built=$(cached_of thing key builder)
+		cat "$built"
+		rm "$built"
+		EDIT=two
+		cached_of thing key builder' >"$dir/said" 2>&1 || status=$?
+	printf 'expected 125, seen %d: %s\n' "$status" "$(<"$dir/said")"
+	((status == 125)) && [[ $(head -n 1 "$dir/said") == one && -z $(compgen -G "$dir/cache/thing*") ]] &&
+		grep -q 'changed while the lab built from them\. Run it again' "$dir/said"
+}
+
+# Of a program that is no program any more, too: a script is installed if it may be run.
+keys_tell_programs() {
+	local dir before
+	dir=$(mktemp -d "$LOGS/left.XXXXXX")
+	echo true >"$dir/script"
+	before=$(in_rig tree_key "$dir")
+	chmod 755 "$dir/script"
+	[[ $(in_rig tree_key "$dir") != "$before" ]] || { echo "a script and a program have one key"; return 1; }
+	chmod 664 "$dir/script"
+	[[ $(in_rig tree_key "$dir") == "$before" ]] || { echo "a umask has a key of its own"; return 1; }
+}
+
 # What has the lock is let go when the lab has said that it waits.
 a_wait_is_told() {
 	local dir
@@ -363,6 +395,8 @@ run_lab() {
 	# shellcheck disable=SC2016  # the emulator's shell's
 	try "lab: nor has one that does not heed that" emulator_ended_as 'no end after 1 s' 'trap "" TERM; while :; do sleep 1; done' 1
 	try "lab: what cannot be built has the lab's status" each_build_failure_is_the_labs
+	try "lab: what was built from files that were edited meanwhile is not kept" what_is_edited_meanwhile_is_not_kept
+	try "lab: a script has another key when it becomes a program" keys_tell_programs
 	try "lab: without mount namespaces nothing is fetched" without_namespaces_nothing_is_fetched
 	try "lab: a root is unpacked in /var/tmp, wherever TMPDIR is" roots_are_unpacked_on_disk
 	try "lab: the archive is found by any name of the host's release" a_mirror_has_many_names

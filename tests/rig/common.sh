@@ -54,9 +54,12 @@ content_key() {
 	done | sha256sum | cut -c1-16
 }
 
-# tree_key DIR... - the same for all files below directories.
+# tree_key DIR... - the same for all files below directories, and for which of them are programs.
 tree_key() {
-	find "$@" -type f -not -name '.*' -print0 | files_key
+	{
+		find "$@" -type f -not -name '.*' -print0 | files_key
+		find "$@" -type f -not -name '.*' -perm -u=x -print | LC_ALL=C sort
+	} | sha256sum | cut -c1-16
 }
 
 # files_key < NAMES - the same for files whose names come NUL-separated.
@@ -91,6 +94,23 @@ cached() {
 		) 9>"$CACHE_DIR/${CACHE_LOCK:-.lock}"
 	fi
 	printf '%s\n' "$dest"
+}
+
+# cached_of PREFIX KEY BUILDER [ARG...] - the same of what is built from the checkout, which may be edited meanwhile: "KEY ARG..."
+# prints the key of its files and of all else that goes into it. The name is PREFIX-KEY.
+cached_of() {
+	local key
+	key=$("$2" "${@:4}")
+	cached "$1-$key" build_unmoved "$key" "${@:2}"
+}
+
+# build_unmoved TMP HASH KEY BUILDER [ARG...] - BUILDER, of files whose hash must be the same when it has read them: what was
+# built from others would be taken for these as long as the cache has it.
+build_unmoved() {
+	local now
+	"$4" "$1" "${@:5}"
+	now=$("$3" "${@:5}")
+	[[ $now == "$2" ]] || die "$EX_LAB" "files below $REPO_DIR changed while the lab built from them. Run it again"
 }
 
 # wait_for_lock DESCRIPTOR WHAT-HAS-IT - that may be long, or forever if it was stopped: nobody should have to guess.

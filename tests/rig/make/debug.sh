@@ -95,14 +95,17 @@ build_debug_kernel() {
 	prune_debug_tree "$dir/tree"
 }
 
+# debug_key ROOT KERNELS-DIR PACKAGE-VERSION FLAVOUR
+debug_key() {
+	content_key "$(debug_config "$4")" "$(grep -v '^#' "$DEBUG_LEFT_OUT")" "$3" "$(root_compiler "$1")" \
+		"$(declare -f build_debug_kernel leave_uninstrumented configure_debug_kernel prune_debug_tree debug_make)"
+}
+
 # debug_kernel ROOT KERNEL - its directory, built on first use. Nobody else waits for that: it has its own lock.
 debug_kernel() {
 	local kernels package flavour
 	flavour=$(flavour_of "$2")
 	kernels=$(guest_kernels)
 	package=$(package_version "$kernels" "$(kernel_version "$1" "$(series_of "$2")")")
-	CACHE_LOCK=.lock-debug cached "kernels-debug-$(content_key "$(debug_config "$flavour")" "$(grep -v '^#' "$DEBUG_LEFT_OUT")" \
-		"$package" "$(root_compiler "$1")" \
-		"$(declare -f build_debug_kernel leave_uninstrumented configure_debug_kernel prune_debug_tree debug_make)")" \
-		build_debug_kernel "$1" "$kernels" "$package" "$flavour"
+	CACHE_LOCK=.lock-debug cached_of kernels-debug debug_key build_debug_kernel "$1" "$kernels" "$package" "$flavour"
 }

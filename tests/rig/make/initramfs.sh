@@ -35,11 +35,15 @@ build_initramfs() {
 	remove_tree "$dir"
 }
 
+# initramfs_key HOME VERSION
+initramfs_key() {
+	content_key "$1" "$RIG_DIR/initramfs/init" "${BOOT_MODULES[*]}" "$(declare -f build_initramfs)"
+}
+
 # guest_initramfs ROOT KERNEL
 guest_initramfs() {
-	local key home version
+	local home version
 	home=$(kernel_home "$1" "$2")
 	version=$(kernel_version "$1" "$2")
-	key=$(content_key "$home" "$RIG_DIR/initramfs/init" "${BOOT_MODULES[*]}" "$(declare -f build_initramfs)")
-	cached "initramfs-$version-$key.cpio" build_initramfs "$home" "$version"
+	cached_of "initramfs-$version" initramfs_key build_initramfs "$home" "$version"
 }

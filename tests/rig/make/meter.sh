@@ -16,10 +16,12 @@ build_meter() {
 		"$RIG_DIR"/meter/*.c
 }
 
+meter_key() {
+	content_key "$RIG_DIR"/meter/* "$REPO_DIR/include/donard-lab/meter.h" "$(declare -f build_meter)"
+}
+
 meter_plugin() {
-	local key
-	key=$(content_key "$RIG_DIR"/meter/* "$REPO_DIR/include/donard-lab/meter.h" "$(declare -f build_meter)")
-	printf '%s/meter.so\n' "$(cached "meter-$key" build_meter)"
+	printf '%s/meter.so\n' "$(cached_of meter meter_key build_meter)"
 }
 
 # meter - the plugin and its BAR, on the root bus: no route leads past it.

@@ -30,6 +30,10 @@ build_devices() {
 	gcc -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -o "$1/ntbd" "$RIG_DIR"/devices/*.c
 }
 
+devices_key() {
+	content_key "$RIG_DIR"/devices/* "$(declare -f build_devices)"
+}
+
 device_programs() {
-	cached "devices-$(content_key "$RIG_DIR"/devices/* "$(declare -f build_devices)")" build_devices
+	cached_of devices devices_key build_devices
 }

@@ -24,8 +24,13 @@ build_package_root() {
 	rm -f "$list" "$tar"
 }
 
+package_root_key() {
+	content_key "$(build_depends)" "$(declare -f build_package_root)"
+}
+
+# package_root RELEASE
 package_root() {
-	cached "packages-root-$1-$(content_key "$(build_depends)" "$(declare -f build_package_root)")" build_package_root "$1"
+	cached_of "packages-root-$1" package_root_key build_package_root "$1"
 }
 
 # build_packages RELEASE DIR - from the files that git knows, or would.

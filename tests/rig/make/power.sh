@@ -10,6 +10,10 @@ build_power() {
 	"${gcc[@]}" -o "$1/lose" "$RIG_DIR/power/lose.c"
 }
 
+power_key() {
+	content_key "$RIG_DIR"/power/* "$(declare -f build_power)"
+}
+
 power_tools() {
-	cached "power-$(content_key "$RIG_DIR"/power/* "$(declare -f build_power)")" build_power
+	cached_of power power_key build_power
 }

@@ -91,33 +91,47 @@ build_userspace() {
 	rm -rf "$dir/build"
 }
 
+# module_key ROOT KERNEL READER SOURCE...
+module_key() {
+	local key home
+	home=$(kernel_home "$1" "$2")
+	key=$(cd "$REPO_DIR" && kbuild_sources "${@:4}" | files_key)
+	content_key "$1" "$home" "$key" "$3" "${NO_DEBUG_INFO[*]}" "$(declare -f build_module strictly kernel_make)"
+}
+
 # guest_modules ROOT KERNEL [READER]
 guest_modules() {
-	local key home reader=${3:-$(reader_of "$2")}
-	home=$(kernel_home "$1" "$2")
-	key=$(cd "$REPO_DIR" && kbuild_sources "${MODULE_SOURCES[@]}" | files_key)
-	key=$(content_key "$1" "$home" "$key" "$reader" "${NO_DEBUG_INFO[*]}" "$(declare -f build_module strictly kernel_make)")
-	cached "modules-$2-$key" build_module "$1" "$2" "$reader" "${MODULE_SOURCES[@]}"
+	cached_of "modules-$2" module_key build_module "$1" "$2" "${3:-$(reader_of "$2")}" "${MODULE_SOURCES[@]}"
 }
 
 # What build_userspace makes programs of, and installs.
 readonly PROGRAM_SOURCES=(Makefile README.md bench cli docs include kernel/60-p2pmem.rules kernel/p2pmem.sysusers kernel/path.c
 	kernel/path.h kernel/pmr.h lib mk nbd python service tests/guest tool words)
 
-# guest_userspace ROOT
-guest_userspace() {
-	local key cufile
-	cufile=$(packaged_cufile)
-	key=$(cd "$REPO_DIR" && tree_key "${PROGRAM_SOURCES[@]}")
-	key=$(content_key "$1" "$key" "$RIG_DIR/make/build-guest-tests" \
-		"$REPO_DIR"/tests/host/{cufile_sample.c,cufile_wrapper.cpp,cuda/cuda.h,doctor.py,machines.py} \
+# userspace_key ROOT CUFILE
+userspace_key() {
+	local key
+	key=$(cd "$REPO_DIR" && tree_key "${PROGRAM_SOURCES[@]}" tests/rig/make/build-guest-tests)
+	content_key "$1" "$key" "$REPO_DIR"/tests/host/{cufile_sample.c,cufile_wrapper.cpp,cuda/cuda.h,doctor.py,machines.py} \
 		"$REPO_DIR/tests/data/machines/capture" "$(declare -f build_userspace build_cufile_programs)" \
-		"$cufile" "$(cat "$cufile/missing" 2>/dev/null || true)")
-	cached "userspace-$key" build_userspace "$1" "$cufile"
+		"$2" "$(cat "$2/missing" 2>/dev/null || true)"
 }
 
+# guest_userspace ROOT
+guest_userspace() {
+	local cufile
+	cufile=$(packaged_cufile)
+	cached_of userspace userspace_key build_userspace "$1" "$cufile"
+}
+
+# tools_key ROOT
+tools_key() {
+	content_key "$1" "$RIG_DIR"/{witness,peer}.c "$(declare -f build_tools)"
+}
+
+# guest_tools ROOT
 guest_tools() {
-	cached "tools-$(content_key "$1" "$RIG_DIR"/{witness,peer}.c)" build_tools "$1"
+	cached_of tools tools_key build_tools "$1"
 }
 
 # stage_kernel_modules DIR ROOT KERNEL - those that the image does not have.

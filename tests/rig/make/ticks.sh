@@ -6,6 +6,10 @@ build_ticks() {
 	gcc -std=gnu11 -O2 -Wall -Wextra -Werror -o "$1" "$RIG_DIR/boot/ticks.c"
 }
 
+ticks_key() {
+	content_key "$RIG_DIR/boot/ticks.c" "$(declare -f build_ticks)"
+}
+
 ticks_program() {
-	cached "ticks-$(content_key "$RIG_DIR/boot/ticks.c" "$(declare -f build_ticks)")" build_ticks
+	cached_of ticks ticks_key build_ticks
 }
