@@ -322,8 +322,12 @@ guest_failed() {
 
 # count_skip "KERNEL ..." TEST REASON - a test that must run there, and does not, has failed.
 count_skip() {
-	if matrix_may_skip "${1%% *}" "$2" || { [[ $2/$3 == 'cufile: '*'/no packaged cuFile: '* ]] && cufile_is_missing >&2; }; then
+	if matrix_may_skip "${1%% *}" "$2"; then
 		skipped "$1: $2" "$3"
+	elif [[ $2/$3 == 'cufile: '*'/no packaged cuFile: '* ]]; then
+		# The programs were built so, whatever the archive has by now.
+		skipped "$1: $2" "$3"
+		echo cufile >>"$LOGS/skips"
 	else
 		failed "$1: $2: skipped, and no row may-skip of tests/matrix allows that" '' guest "${PLAN[@]:0:3}" "${2%%: *}"
 	fi

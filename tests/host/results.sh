@@ -170,9 +170,9 @@ results_tell() {
 	kept_told
 }
 
-# skips_told - a machine that cannot run many tests of a suite may hide their failures.
+# skips_told - a machine that cannot run many tests of a suite may hide their failures. Not what a row of the matrix lets skip.
 skips_told() {
-	echo "# What this machine could not run, of its own suites: $(sort "$LOGS/skips" | uniq -c |
+	echo "# What this machine could not run: $(sort "$LOGS/skips" | uniq -c |
 		awk '{ printf "%s%d of %s", sep, $1, $2; sep = ", " }'). Their lines above have \"# SKIP\"."
 }
 

@@ -82,11 +82,18 @@ mmdebstrap() {
 	TMPDIR=/var/tmp command mmdebstrap "$@"
 }
 
+# What fetch_debs returns where the archive's lists were read, and have no such package. Any other failure tells nothing of that.
+readonly NOT_IN_ARCHIVE=4
+
 # fetch_debs DIR RELEASE MORE-COMPONENTS PACKAGE... - into DIR, the newest of that release, by package lists of their own.
 fetch_debs() {
-	local dir=$1 release=$2 more=$3 apt=$1.apt mirror
+	local dir=$1 release=$2 more=$3 apt=$1.apt mirror package names
 	mirror=$(debian_mirror) && mkdir -p "$dir" "$apt" && : >"$apt/status" || return
 	sources "$mirror" "$release" | sed "s/\$/ $more/" | private_apt_update "$apt" || return
+	for package in "${@:4}"; do
+		names=$(private_apt "$apt" apt-cache pkgnames "$package") || return
+		grep -qx -- "$package" <<<"$names" || return "$NOT_IN_ARCHIVE"
+	done
 	(cd "$dir" && private_apt "$apt" apt-get download "${@:4}") || return
 	rm -rf "$apt"
 }

@@ -6,7 +6,7 @@
 # CUDA 11.8 and 12.4.
 readonly CUFILE_RELEASES=(bookworm trixie)
 
-# Where a mirror has none of it, it is asked again after so long.
+# Where an archive has none of it, it is asked again after so long.
 readonly CUFILE_ASK_MINUTES=60
 
 # unpack_cufile DEBS DIR - cufile.h, libcufile.so.0 and version in DIR.
@@ -18,28 +18,53 @@ unpack_cufile() {
 		cp -L "$1"/files/usr/lib/*/libcufile.so.0 "$2/"
 }
 
-# fetch_cufile DIR - DIR/RELEASE for unpack_cufile; or else DIR/missing, with the reason.
+# fetch_cufile DIR - DIR/RELEASE for unpack_cufile; or else DIR/missing, with the reason, if the archive has none. ask_again calls
+# it with set -e off.
 fetch_cufile() {
-	local dir=$1 debs=$1.debs release
+	local dir=$1 debs=$1.debs release status
 	for release in "${CUFILE_RELEASES[@]}"; do
 		say "fetching cuFile's header and library of $release (2 MB)"
-		mkdir -p "$dir/$release"
-		if ! fetch_debs "$debs" "$release" non-free libcufile-dev libcufile0 || ! unpack_cufile "$debs" "$dir/$release"; then
+		mkdir -p "$dir/$release" || return
+		status=0
+		fetch_debs "$debs" "$release" non-free libcufile-dev libcufile0 || status=$?
+		if ((status == NOT_IN_ARCHIVE)); then
 			printf "no packaged cuFile: this host's Debian archive gives no libcufile-dev and libcufile0 of %s (non-free)\n" \
 				"$release" >"$dir/missing"
 			break
 		fi
+		((status == 0)) || return "$status"
+		unpack_cufile "$debs" "$dir/$release" || return
 		rm -rf "$debs"
 	done
 	rm -rf "$debs" "$debs.apt"
 }
 
+# is_old DIR - is it long since the archive said that it has none?
+is_old() {
+	[[ -n $(find "$1/missing" -mmin "+$CUFILE_ASK_MINUTES" 2>/dev/null) ]]
+}
+
+# ask_again DIR - of an archive that had none. It may be out of reach now: then, too, the old answer stands. Under the lock, so
+# that no other run is building something for which it has read that answer.
+ask_again() (
+	wait_for_lock 9 "another run builds something in the cache $CACHE_DIR"
+	is_old "$1" || exit 0
+	trap 'rm -rf "$1".tmp.*' EXIT
+	trap 'exit 143' TERM
+	if fetch_cufile "$1.tmp.new" >&2 && [[ ! -e $1.tmp.new/missing ]]; then
+		mv -T -- "$1" "$1.tmp.old"
+		mv -T -- "$1.tmp.new" "$1"
+	else
+		touch "$1/missing"
+	fi
+) 9>"$CACHE_DIR/.lock"
+
 # packaged_cufile - prints the directory of them. Where that has a file "missing", only what needs them is left out.
 packaged_cufile() {
-	local name
-	name=cufile-$(content_key "${CUFILE_RELEASES[*]}" "$(declare -f fetch_debs fetch_cufile unpack_cufile)")
-	remove_tree "$(find "$CACHE_DIR/$name/missing" -mmin "+$CUFILE_ASK_MINUTES" -printf '%h' 2>/dev/null || true)"
-	cached "$name" fetch_cufile
+	local dir
+	dir=$(cached "cufile-$(content_key "${CUFILE_RELEASES[*]}" "$(declare -f fetch_debs fetch_cufile unpack_cufile)")" fetch_cufile)
+	! is_old "$dir" || ask_again "$dir"
+	printf '%s\n' "$dir"
 }
 
 # build_cufile_programs DIR ROOT PACKAGED - those of tests/host/cufile_* for guests: built for the packaged library, of
