@@ -39,22 +39,20 @@ result_place() {
 	in_rig eval 'printf "%s/result-%s\n" "$CACHE_DIR" '"$1"
 }
 
-# has_result KEY - of this row?
+# has_result KEY - of this row? A full disk once left halves of them.
 has_result() {
-	[[ -n $1 && -z $OPT_FRESH && -e $(result_place "$1")/out ]]
+	[[ -n $1 && -z $OPT_FRESH ]] && grep -qsx '# end of boot' "$(result_place "$1")/out"
 }
 
 # keep_result GUEST-DIR - of a guest of which nothing has failed, PLAN, if the tree is still as it was. It gets its name when it
-# is whole.
+# is whole; a full disk keeps none.
 keep_result() {
 	local place
 	# It was built, and took its scripts, later than the key was made.
 	[[ -s $1/key && $(<"$1/key") == "$(result_key "${PLAN[@]}")" ]] || return 0
 	place=$(result_place "$(<"$1/key")")
 	rm -rf "$place" "$place.tmp.$$"
-	mkdir -p "$place.tmp.$$"
-	cp "$1/out" "$place.tmp.$$/"
-	mv -T "$place.tmp.$$" "$place"
+	{ mkdir -p "$place.tmp.$$" && cp "$1/out" "$place.tmp.$$/" && mv -T "$place.tmp.$$" "$place"; } || rm -rf "$place.tmp.$$"
 }
 
 # forget_result GUEST-DIR - this one is not to be kept.

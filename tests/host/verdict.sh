@@ -383,6 +383,17 @@ a_moved_tree_keeps_nothing() {
 	keeps $'started\nok - 7 switch: perm: a' all '' '' "$1"
 }
 
+# A copy that comes to a full disk behind the first line.
+# shellcheck disable=SC2317  # for the function that is tried
+half_a_result_is_not_kept() (
+	cp() {
+		[[ $1 == */out && $2 == *.tmp.* ]] || { command cp "$@"; return; }
+		head -n 1 "$1" >"$2/out"
+		return 1
+	}
+	keeps $'started\nok - 7 switch: perm: a' all '' '' "$1"
+)
+
 # guard_comes_to WHAT-IS-SAID TOLD - of a guest's counts, when the guard prints TOLD.
 # shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
 guard_comes_to() (
@@ -723,6 +734,7 @@ run_verdict() {
 	try "verdict: nor a guest of which a test failed" keeps $'started\nok - 7 switch: perm: a' all '' '' \
 		"not ok - perm: b\n#   not of speed\n$told"
 	try "verdict: nor one that ran on another tree" a_moved_tree_keeps_nothing "$told"
+	try "verdict: nor half of its results" half_a_result_is_not_kept "$told"
 	try "verdict: what the guard of the counts prints is read like all results" the_guard_is_read
 	try "verdict: one test of a suite of the host" only_runs 'cli/a: b' '1 0'
 	try "verdict: or of a part of it" only_runs cli/d '1 0'
