@@ -11,6 +11,9 @@ CC        ?= gcc
 CFLAGS    ?= -O2 -g
 PKG_CONFIG ?= pkg-config
 
+# On a full disk install(1) leaves half a file, which the next run would take for a whole one.
+.DELETE_ON_ERROR:
+
 # Recipes use sed as GNU has it.
 unexport POSIXLY_CORRECT
 
