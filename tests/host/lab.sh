@@ -351,6 +351,38 @@ caches_are_named_whole() {
 	done
 }
 
+# refuses REGEX WORD... - with WORD..., assignments, in the environment: the lab, with its status, before anything is in the cache.
+refuses() {
+	local status=0 out
+	out=$(env "${@:2}" tests/rig/lab run -- true 2>&1) || status=$?
+	printf 'expected 3 and "%s", seen %d: %s\n' "$1" "$status" "$out"
+	((status == 3)) && grep -qE -- "$1" <<<"$out"
+}
+
+# As of a cache whose lock root has made, or of a folder that is a file.
+folders_are_tried_first() {
+	local dir
+	dir=$(mktemp -d "$LOGS/left.XXXXXX")
+	mkdir -p "$dir/cache/.lock-boot" "$dir/a,b"
+	: >"$dir/file"
+	refuses "cache/.lock-boot belongs to $(id -un), and cannot be written\. .*sudo rm -r .*DONARD_CACHE" "DONARD_CACHE=$dir/cache" &&
+		refuses 'no folder can be made at .*/file/cache\. .*DONARD_CACHE' "DONARD_CACHE=$dir/file/cache" &&
+		refuses 'may have no comma: .*/a,b\. Name another folder in TMPDIR' "TMPDIR=$dir/a,b" "DONARD_CACHE=$dir/new" || return
+	cp -r tests "$dir/a,b/"
+	(cd "$dir/a,b" && refuses "the checkout's path may have no comma: .*/a,b\. Move it" "DONARD_CACHE=$dir/new") && [[ ! -e $dir/new ]]
+}
+
+# As where "rm" is refused what root has left.
+forgetting_fails_no_build() {
+	local dir
+	dir=$(mktemp -d "$LOGS/left.XXXXXX")
+	mkdir "$dir/old"
+	touch -d '20 days ago' "$dir/old"
+	# shellcheck disable=SC2016  # expanded in the lab's shell
+	DONARD_CACHE=$dir FAKES=$dir/bin with_fake rm '[ "$2" != --one-file-system ] || case $* in */old*) exit 1 ;; esac; exec /usr/bin/rm "$@"' \
+		in_lab "$dir" 'set -e; builder() { : >"$1"; }; cached thing builder' && [[ -e $dir/thing ]]
+}
+
 # What make would compile or install for a guest lies in PROGRAM_SOURCES: else a guest is given what it was made of before.
 programs_are_kept_by_their_sources() {
 	local sources said file bad=0
@@ -404,6 +436,8 @@ run_lab() {
 	try "lab: an archive that is out of reach is told" an_archive_out_of_reach_is_told
 	try "lab: setup takes a package on hold for installed" held_packages_are_there
 	try "lab: the cache is the same from everywhere, or refused" caches_are_named_whole
+	try "lab: folders that it cannot use are told before anything is built" folders_are_tried_first
+	try "lab: what cannot be forgotten stops no build" forgetting_fails_no_build
 	try "lab: who waits for another run says so" a_wait_is_told
 	try "lab: a job ends what it runs" ends_what_it_runs
 	try "lab: a bridge that dies before its guests ends the run" bridge_ended_as \

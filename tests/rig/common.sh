@@ -86,6 +86,8 @@ cached() {
 			[[ ! -e $dest ]] || exit 0
 			tmp=$dest.tmp.$BASHPID
 			trap 'discard_build "$?" "$tmp" "$name"' EXIT
+			# Behind what the builder runs, which may still write there.
+			trap 'exit 143' TERM
 			forget_unused
 			"$builder" "$tmp" "$@" >&2
 			# The name may outlive a crash of the host that the bytes do not: an image would be empty for good.
@@ -118,10 +120,11 @@ wait_for_lock() {
 	flock -n "$1" || { say "$2; waiting for it"; flock "$1"; }
 }
 
-# forget_unused - what no run has used for two weeks, and the debris of runs that were killed.
+# forget_unused - what no run has used for two weeks, and the debris of runs that were killed. What another user left there, or
+# another run removes at the same time, stops no build.
 forget_unused() {
 	find "$CACHE_DIR" -mindepth 1 -maxdepth 1 \( -mtime +14 -o -name '*.tmp.*' -mtime +0 \) \
-		-not -name '.lock*' -exec rm -rf --one-file-system {} +
+		-not -name '.lock*' -exec rm -rf --one-file-system {} + 2>/dev/null || true
 }
 
 # discard_build STATUS TMP NAME - at the exit of its shell. A builder's own status (make's 2, the compiler's 1) is not the lab's:
@@ -149,6 +152,27 @@ require_namespaces() {
 	((EUID == 0)) || namespaces+=(--map-root-user)
 	unshare "${namespaces[@]}" true 2>/dev/null || die "$EX_UNSUPPORTED" \
 		"this machine refuses mount namespaces, in which guests are built. A container has them with --privileged, an ordinary user where the kernel allows user namespaces"
+}
+
+# require_folders - that what a run makes can be written, and that QEMU takes their paths whole: behind a comma it looks for an
+# option.
+require_folders() {
+	local lock
+	[[ $REPO_DIR != *,* ]] ||
+		die "$EX_UNSUPPORTED" "the checkout's path may have no comma: $REPO_DIR. Move it to another folder"
+	[[ ${TMPDIR-} != *,* ]] ||
+		die "$EX_UNSUPPORTED" "the path of the folder for a run's files may have no comma: $TMPDIR. Name another folder in TMPDIR"
+	mkdir -p "$CACHE_DIR" 2>/dev/null ||
+		die "$EX_UNSUPPORTED" "no folder can be made at $CACHE_DIR. Name another folder in DONARD_CACHE"
+	[[ -w $CACHE_DIR ]] || cache_is_not_ours "$CACHE_DIR"
+	for lock in "$CACHE_DIR"/.lock{,-boot,-debug}; do
+		{ : >>"$lock"; } 2>/dev/null || cache_is_not_ours "$lock"
+	done
+}
+
+# cache_is_not_ours FILE - as where root has once used the cache of an ordinary user.
+cache_is_not_ours() {
+	die "$EX_UNSUPPORTED" "$1 belongs to $(stat -c %U -- "$1"), and cannot be written. Remove the cache (sudo rm -r $(printf %q "$CACHE_DIR")), or name another folder in DONARD_CACHE"
 }
 
 # require_tools - what only tests/rig/setup can bring.
