@@ -102,7 +102,7 @@ start_first() {
 	local -a words
 	for i in "${!planned[@]}"; do
 		IFS=$'\t' read -ra words <<<"${planned[i]}"
-		[[ -v keys[i] ]] || keys[i]=$(result_key "${words[@]}")
+		[[ -v keys[i] ]] || { result_key "${words[@]}"; keys[i]=$RESULT_KEY; }
 		if has_result "${keys[i]}"; then
 			take_result "${keys[i]}" "${words[@]}"
 		elif fits "${words[2]}"; then
@@ -121,13 +121,10 @@ start_first() {
 start_host() {
 	local dir
 	dir=$(mktemp -d "$LOGS/host.XXXXXX")
-	# A group of its own, so that all of it can be ended.
-	set -m
-	run_host "$dir" "$@" >"$dir/out" </dev/null 7>&- &
-	set +m
+	in_group run_host "$dir" "$@" >"$dir/out" 7>&-
 	HOST=$!
 	RUNNING[$HOST]=$dir
-	watch_host "$HOST" "$dir/out" >/dev/null 2>&1 7>&- &
+	in_group watch_host "$HOST" "$dir/out" >/dev/null 2>&1 7>&-
 }
 
 # watch_host PID OUT - ends the suites of the host if none of their tests comes to its end.
@@ -221,9 +218,9 @@ start_guest() {
 	local -a machine
 	new_guest '' "$@"
 	progress "guest: kernel $where: ${*:4}"
-	note_time "$dir/took" tests/rig/lab run "${machine[@]}" --share "$REPO/tests/guest" \
+	in_group note_time "$dir/took" tests/rig/lab run "${machine[@]}" --share "$REPO/tests/guest" \
 		--timeout "$(guest_seconds "$1")" --logs "$(<"$dir/logs")" \
-		-- bash /mnt/share/run.sh --ring "$OPT_RING" --seed "$SEED" --soak "$OPT_SOAK" "${@:4}" 2>"$dir/err" >"$dir/out" 7>&- &
+		-- bash /mnt/share/run.sh --ring "$OPT_RING" --seed "$SEED" --soak "$OPT_SOAK" "${@:4}" 2>"$dir/err" >"$dir/out" 7>&-
 	RUNNING[$!]=$dir PROCESSORS[$!]=$(processors_of "$3")
 }
 

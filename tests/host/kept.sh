@@ -10,17 +10,17 @@ keeps_results() {
 	! in_ring gate && [[ -z $OPT_ONLY$OPT_FAILED$OPT_SEED ]]
 }
 
-# result_key KERNEL TOPOLOGY FABRIC SUITE... - of a row of the matrix; nothing where the lab cannot tell.
+# result_key KERNEL TOPOLOGY FABRIC SUITE... - leaves it in RESULT_KEY: of a row of the matrix; nothing where the lab cannot tell.
+# To tell it, the lab builds what the cache lacks.
 result_key() {
-	local key where
+	local where
 	local -a machine
+	RESULT_KEY=
 	keeps_results || return 0
 	guest_machine "$1" "$2" "$3"
-	key=$(tests/rig/lab key "${machine[@]}" -- run.sh "$OPT_RING" "$OPT_SOAK" "${@:4}") || return 0
-	{
-		echo "$key"
-		suite_files "${@:4}" | xargs -0 sha256sum --
-	} | sha256sum | cut -c1-16
+	in_group tests/rig/lab key "${machine[@]}" -- run.sh "$OPT_RING" "$OPT_SOAK" "${@:4}" >"$LOGS/key" 7>&-
+	wait "$!" || return 0
+	RESULT_KEY=$({ cat "$LOGS/key"; suite_files "${@:4}" | xargs -0 sha256sum --; } | sha256sum | cut -c1-16)
 }
 
 # suite_files SUITE... - what tests/guest has but for the scripts of other suites, NUL-separated. Programs are the lab's.
@@ -49,7 +49,9 @@ has_result() {
 keep_result() {
 	local place
 	# It was built, and took its scripts, later than the key was made.
-	[[ -s $1/key && $(<"$1/key") == "$(result_key "${PLAN[@]}")" ]] || return 0
+	[[ -s $1/key ]] || return 0
+	result_key "${PLAN[@]}"
+	[[ $(<"$1/key") == "$RESULT_KEY" ]] || return 0
 	place=$(result_place "$(<"$1/key")")
 	rm -rf "$place" "$place.tmp.$$"
 	{ mkdir -p "$place.tmp.$$" && cp "$1/out" "$place.tmp.$$/" && mv -T "$place.tmp.$$" "$place"; } || rm -rf "$place.tmp.$$"

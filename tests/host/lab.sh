@@ -472,11 +472,12 @@ run_lab() {
 provoke() {
 	local kernel=$1 status=0
 	# shellcheck disable=SC2016  # the guest's
-	tests/rig/lab run --kernel "$kernel" --no-regions --append panic_on_warn=0 --timeout "$(guest_seconds "$kernel")" -- bash -c '
+	in_group tests/rig/lab run --kernel "$kernel" --no-regions --append panic_on_warn=0 --timeout "$(guest_seconds "$kernel")" -- bash -c '
 		for what; do
 			! [[ -d /sys/module/trouble ]] || rmmod trouble
 			insmod /opt/donard/modules/trouble.ko what=$what
-		done' provoke "${@:2}" 2>"$LOGS/trouble.err" || status=$?
+		done' provoke "${@:2}" 2>"$LOGS/trouble.err" 7>&-
+	wait "$!" || status=$?
 	cp "$(sed -n 's/^.*the whole log: //p' "$LOGS/trouble.err")" "$LOGS/trouble"
 	tail -n 5 "$LOGS/trouble.err"
 	((status == 125))

@@ -16,8 +16,8 @@ results_begin() {
 	# As root, without it: the run would work in "/".
 	LOGS=$(mktemp -d "$place/donard-check.XXXXXX") || unsupported "no folder can be made in '$place' (TMPDIR)"
 	trap results_clean_up EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' TERM HUP
+	trap 'progress "ending what runs"; end_by_signal 130' INT
+	trap 'progress "ending what runs"; end_by_signal 143' TERM HUP
 	# Tests put programs there.
 	printf '#!/bin/sh\n' >"$LOGS/program"
 	chmod +x "$LOGS/program"
@@ -26,12 +26,38 @@ results_begin() {
 	failures_begin
 }
 
-# Guests may still run when the whole is broken off: they clean up after themselves when told to end.
+# in_group COMMAND... - in the background, as "$!", in a process group of its own. Whatever takes long is run so: a shell that waits
+# for a download or a build would heed what tells it to end only behind that. What results_clean_up tells the whole group, the
+# download hears, too. Without the terminal, from which a group in the background may not read: it would be stopped.
+in_group() {
+	set -m
+	"$@" </dev/null &
+	set +m
+}
+
+# Seconds that a guest, a download or a build has to clean up after itself.
+readonly END_SECONDS=30
+
+# groups_run GROUP... - does any process of them? A group may outlive its first process; what has ended is there until init asks.
+groups_run() {
+	awk -v groups=" $* " '$1 != "Z" && index(groups, " " $3 " ") { found = 1 } END { exit !found }' \
+		< <(sed 's/^.*) //' /proc/[0-9]*/stat 2>/dev/null)
+}
+
+# Much may still run when the whole is broken off.
 results_clean_up() {
-	local -a running
-	mapfile -t running < <(jobs -p)
-	[[ -z $HOST ]] || kill -- "-$HOST" 2>/dev/null
-	((${#running[@]} == 0)) || { kill "${running[@]}"; wait; } 2>/dev/null
+	local -a groups
+	local i
+	trap '' INT TERM HUP
+	mapfile -t groups < <(jobs -p)
+	if ((${#groups[@]})); then
+		kill -- "${groups[@]/#/-}" 2>/dev/null
+		for ((i = 0; i < 5 * END_SECONDS; i++)); do
+			groups_run "${groups[@]}" || break
+			pause 0.2
+		done
+		kill -KILL -- "${groups[@]/#/-}" 2>/dev/null
+	fi
 	rm -rf "$LOGS"
 }
 

@@ -275,6 +275,25 @@ a_host_that_dies_is_told() (
 		diff <(printf 'host\t%s\n' frob later) "$KEPT/again"
 )
 
+# As while the lab downloads or builds something. It waits for that in $(...), as the lab does, and is told to end by its group.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
+what_is_set_up_is_ended() (
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") RUNNING=() HOST='' OPT_RING=gate SEED=1
+	KEPT=$LOGS/kept here=$LOGS
+	mkfifo "$LOGS.began"
+	tests/rig/lab() {
+		local built
+		trap 'exit 143' TERM
+		built=$(exec 9>"$here.lock"; flock 9; echo >"$here.began"; sleep "$HANG_SECONDS")
+	}
+	start_guest 7 switch - perm 2>/dev/null
+	read -r <"$LOGS.began"
+	SECONDS=0
+	results_clean_up
+	echo "ended after $SECONDS s"
+	((SECONDS < HANG_SECONDS / 2)) && [[ ! -e $here ]] && flock -n "$here.lock" true
+)
+
 # A suite with a word that is no command, where a test may look for one.
 # shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
 a_wrong_word_has_failed() (
@@ -721,6 +740,7 @@ run_verdict() {
 	try "verdict: a test that is not there any more has failed" failed_under_another_name
 	try "verdict: nor is lost what was not run" nothing_run_is_not_lost
 	try "verdict: a test of the host that does not end is named" a_host_that_dies_is_told
+	try "verdict: a download is ended with the run" what_is_set_up_is_ended
 	try "verdict: a declaration by a wrong word has failed" a_wrong_word_has_failed
 	try "verdict: and one in a guest" wrong_words_of_guests_have_failed
 	try "verdict: with what was expected, however much was seen" what_was_expected_is_told

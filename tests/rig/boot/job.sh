@@ -19,6 +19,12 @@ as_job() {
 	return "$status"
 }
 
+# end_by_signal STATUS - for a trap: one signal is enough. A second one would break off what is cleaned up at the exit.
+end_by_signal() {
+	trap '' INT TERM HUP
+	exit "$1"
+}
+
 PAUSE=
 
 # pause SECONDS - without a process, which a wait of minutes by many short ones would start by the thousand: nobody writes to the pipe.

@@ -20,8 +20,8 @@ make_run_dir() {
 	RUN_DIR=$LAB_DIR
 	make_guest_dir
 	trap end_run EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' TERM HUP
+	trap 'end_by_signal 130' INT
+	trap 'end_by_signal 143' TERM HUP
 }
 
 stop_guests() {
@@ -54,6 +54,7 @@ log_place() {
 end_run() {
 	local status=$?
 	trap - EXIT
+	trap '' INT TERM HUP
 	stop_guests
 	save_logs || say "the logs could not be left in $OPT_LOGS"
 	if [[ -n $OPT_KEEP ]]; then
