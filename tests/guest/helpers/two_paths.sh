@@ -95,19 +95,21 @@ path_unbound() {
 
 # native_multipath Y|N - the nvme driver anew.
 native_multipath() {
-	local controllers
-	controllers=$(echo /sys/class/nvme/*)
+	local -a controllers=(/sys/class/nvme/*)
 	modprobe -r nvme nvme-core || fail "the nvme driver does not go: $(lsmod | grep nvme)"
 	modprobe nvme-core multipath="$1"
 	modprobe nvme
 	touch /run/lab-env-stale
-	within 20 drives_are_back "$controllers"
+	within 20 drives_are_back "${#controllers[@]}"
 	refresh_env
 }
 
+# drives_are_back CONTROLLERS - so many. They may have other numbers than before: one that was bound anew while a program still
+# had the old one open has the next.
 drives_are_back() {
 	local alpha beta
-	[[ $(echo /sys/class/nvme/*) == "$1" ]] && ! grep -qvx live /sys/class/nvme/nvme*/state || return 1
+	local -a controllers=(/sys/class/nvme/*)
+	((${#controllers[@]} == $1)) && ! grep -qvx live /sys/class/nvme/nvme*/state || return 1
 	# shellcheck source=/dev/null
 	read -r alpha beta < <(. <(labctl env); echo "$LAB_ALPHA $LAB_BETA")
 	[[ -b ${alpha}p4 && -b ${beta}p4 ]]
