@@ -79,6 +79,17 @@ readme_names_each_page() {
 	return "$bad"
 }
 
+# A "|" within code ends the cell, too, unless it is "\|".
+tables_are_whole() {
+	local -a pages
+	mapfile -t pages < <(git ls-files '*.md')
+	! awk '
+		{ line = $0; gsub(/\\\|/, "", line); cells = gsub(/\|/, "", line) - 1 }
+		!/^\|/ { want = 0; next }
+		!want { want = cells }
+		cells != want { printf "%s:%d: %d cells, and the head has %d\n", FILENAME, FNR, cells, want }' "${pages[@]}" | grep .
+}
+
 # Differences between kernels live in kernel/compat and nowhere else.
 versions_in_compat() {
 	! grep -rnE 'LINUX_VERSION_CODE|KERNEL_VERSION' kernel --include='*.[ch]' | grep -v '^kernel/compat/'
@@ -227,6 +238,7 @@ run_style() {
 	try "style: no file over $MAX_LINES lines" is_short
 	try "style: an example has fewer than 80 lines" examples_are_short
 	try "style: README names each page" readme_names_each_page
+	try "style: the rows of a table have its cells" tables_are_whole
 	try "style: kernel versions only in kernel/compat" versions_in_compat
 	try "style: shellcheck" shell_is_clean
 	try "style: pipes are read to the end" pipes_are_read
