@@ -8,8 +8,8 @@ from .stats import Value
 from .text import grouped
 
 WORDS = ("**From round to round**: a figure of copies or requests is the difference of two counts, most of which is the start of a "
-         "program, so a small difference of one count is a large one of the figure. The round that differs most from it does so, in half "
-         "of the points at most and in all, ")
+         "program. So a small change of one count is a large change of the figure. In half of the points no round differs from the "
+         "printed figure by more than the first of two numbers, and in none by more than the second: ")
 
 
 def _farthest(rounds: Sequence[Value], figure: Value) -> Value:
@@ -22,7 +22,7 @@ def _by_kernel(there: Sequence[Point]) -> str:
     instructions = [_farthest(point.instructions_rounds, point.instructions_per_mib) for point in there]
     overhead = [_farthest(point.overhead_rounds, point.overhead) for point in there]
     said = (f"{grouped(stats.median(seen))} and {grouped(stats.most(seen))} %" for seen in (instructions, overhead))
-    return f"on {apart.kernels([there[0].kernel])} by {' of instructions, '.join(said)} of overhead ({len(there)} points)"
+    return f"on {apart.kernels([there[0].kernel])} {' of instructions, '.join(said)} of overhead ({len(there)} points)"
 
 
 def section(results: Sequence[Run]) -> list[str]:

@@ -193,7 +193,7 @@ class Noise(Case):
                 sample["measured"]["instructions_user"] -= 360000
         there = runs(copy_counts=data, null=results("null"))
         self.shows(sections.floor(there), r"\| donard p2p \| 1 MiB \| 0\.040 \| 0\.020 to 0\.040 \| 60,000 \|")
-        self.shows(spread.section(there), r" on Linux 7\.3\.4 by 0 and 50 % of instructions, 0 and 50 % of overhead \(14 points\)\.$")
+        self.shows(spread.section(there), r" on Linux 7\.3\.4 0 and 50 % of instructions, 0 and 50 % of overhead \(14 points\)\.$")
         self.assertEqual(spread.section(runs(null=results("null"))), [])
 
 
