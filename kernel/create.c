@@ -67,6 +67,7 @@ static void region_release(struct device *dev)
 	p2pmem_windows_free(r);
 	if (!r->finished)
 		p2pmem_region_number_free(r->id);
+	pci_dev_put(pci_physfn(r->pdev));
 	pci_dev_put(r->pdev);
 	free_percpu(r->counts);
 	kfree(r);
@@ -96,6 +97,8 @@ static struct p2pmem_region *region_alloc(const struct p2pmem_provider *p,
 	r->provider = p;
 	r->persistent = p->persistent;
 	r->pdev = pci_dev_get(pdev);
+	/* The PCI core looks at it to tell whether a virtual function is present, but does not keep it. */
+	pci_dev_get(pci_physfn(pdev));
 	r->state = P2PMEM_STATE_READY;
 	init_rwsem(&r->gate);
 	mutex_init(&r->files_lock);

@@ -169,8 +169,8 @@ static int pci_bar_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 		return -EBUSY;
 	}
 	if (!p2pmem_resets_over(pdev)) {
-		p2pmem_reason(req->reason, "%s does not work: it recovers from an error, or failed to, or its memory is disabled; try again, and if that does not help, remove the function and rescan its bus",
-			      pci_name(pdev));
+		p2pmem_reason(req->reason, "%s does not work: it recovers from an error, or failed to, or its memory is disabled; try again, and if that does not help, %s",
+			      pci_name(pdev), p2pmem_made_anew(pdev));
 		return -EBUSY;
 	}
 	if (!bytes && pci_resource_len(pdev, req->bar) > req->offset)

@@ -22,6 +22,7 @@
 #include "p2pmem.h"
 #include "pmem.h"
 #include "quarantine.h"
+#include "reason.h"
 #include "trace.h"
 
 /*
@@ -31,13 +32,26 @@
  */
 static DEFINE_MUTEX(resources_lock);
 
-static void resource_enter(struct p2pmem_region *r)
+/*
+ * The BAR of a virtual function lies in one of its physical function, which goes with that
+ * one's pci_dev.  And virtual functions that are made anew must find their place in it, or
+ * the PCI core has a BUG_ON() (pci_iov_add_virtfn(), drivers/pci/iov.c).  So the whole of
+ * it is kept; the second fence knows which part may not be used.
+ */
+static struct resource *kept_bar(struct p2pmem_region *r)
 {
 	struct resource *bar = &r->pdev->resource[r->bar];
-	struct resource *parent;
+
+	return r->pdev->is_virtfn ? bar->parent : bar;
+}
+
+static void resource_enter(struct p2pmem_region *r)
+{
+	struct resource *bar, *parent;
 
 	mutex_lock(&resources_lock);
-	parent = bar->parent;
+	bar = kept_bar(r);
+	parent = bar ? bar->parent : NULL;
 	if (parent) {
 		r->quarantine.name = "p2pmem quarantine";
 		r->quarantine.start = bar->start;
@@ -99,8 +113,8 @@ void p2pmem_quarantine_fence(struct p2pmem_region *r, struct pci_dev *pdev)
 		    res->start >= r->backing.phys + r->backing.bytes ||
 		    res->end < r->backing.phys)
 			continue;
-		pci_err(pdev, "BAR%d lies on memory that %s keeps in quarantine: unusable until its holders let go; then remove and rescan\n",
-			bar, dev_name(&r->dev));
+		pci_err(pdev, "BAR%d lies on memory that %s keeps in quarantine: unusable until its holders let go; then %s\n",
+			bar, dev_name(&r->dev), p2pmem_made_anew(pdev));
 		release_resource(res);
 		res->flags |= IORESOURCE_UNSET;
 	}

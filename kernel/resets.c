@@ -18,6 +18,7 @@
 #include "answers.h"
 #include "importers.h"
 #include "p2pmem.h"
+#include "reason.h"
 #include "registry.h"
 #include "removal.h"
 #include "resets.h"
@@ -86,7 +87,8 @@ static void settle(struct function *f)
 	if (p2pmem_function_works(f->pdev)) {
 		p2pmem_for_regions_of(f->pdev, open_region);
 	} else {
-		pci_err(f->pdev, "does not work after a reset or an error: its regions end; remove the function and rescan its bus to have it back\n");
+		pci_err(f->pdev, "does not work after a reset or an error: its regions end; %s to have it back\n",
+			p2pmem_made_anew(f->pdev));
 		p2pmem_for_regions_of(f->pdev, lose_region);
 	}
 }

@@ -3,18 +3,19 @@
 #include <stdio.h>
 
 #include "region/candidate_list.h"
+#include "region/control.h"
 #include "region/region.h"
 
 static void find_obstacle(struct donard_context *ctx, const struct dnd_function *function, const struct dnd_bar *bar,
 			  char *text, size_t text_bytes)
 {
 	const char *driver = function->identity->driver;
-	char region[P2PMEM_NAME_BYTES];
+	char region[P2PMEM_NAME_BYTES], anew[DND_ANEW_BYTES];
 
+	dnd_pci_anew(ctx, function->bdf, anew);
 	if (dnd_bar_unset(bar) && dnd_region_quarantined_of(ctx, function->bdf, region))
 		snprintf(text, text_bytes, "the BAR has no address, perhaps because it lay on the memory of %s, which is in quarantine: "
-			 "end its holders, then look for the card anew (echo 1 | sudo tee /sys/bus/pci/devices/%s/remove; "
-			 "echo 1 | sudo tee /sys/bus/pci/rescan)", region, function->bdf);
+			 "end its holders, then have the function made anew (%s)", region, anew);
 	else if (dnd_bar_unset(bar))
 		snprintf(text, text_bytes, "the BAR has no address: enable decoding above 4 GiB in the "
 			 "firmware's setup, or boot with pci=realloc");

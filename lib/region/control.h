@@ -21,6 +21,11 @@ int dnd_region_missing(struct donard_context *ctx, const char *name);
 int dnd_pci_bind(struct donard_context *ctx, const char *bdf, char override[DND_OVERRIDE_BYTES]);
 int dnd_pci_unbind(struct donard_context *ctx, const char *bdf, const char *override);
 
+#define DND_ANEW_BYTES	256
+
+/* pci_bind.c: the commands that make the PCI core set a function up again. */
+void dnd_pci_anew(const struct donard_context *ctx, const char *bdf, char text[DND_ANEW_BYTES]);
+
 /*
  * Keeps other processes from adding a region to a pci-bar function, or unbinding it after its last one, until the caller
  * closes *@lock, which is -1 where there is nothing to lock: a virtual function, or a sysfs that is read-only.  Returns 0;

@@ -48,17 +48,31 @@ static void set_override(struct donard_context *ctx, const char *bdf, const char
 	dnd_sysfs_write(ctx, override[0] ? override : "\n", "bus/pci/devices/%s/driver_override", bdf);
 }
 
+/* A rescan finds no virtual functions: their physical one makes them, all at once. */
+void dnd_pci_anew(const struct donard_context *ctx, const char *bdf, char text[DND_ANEW_BYTES])
+{
+	const char *root = ctx->sysfs_root;
+	char physical[DONARD_BDF_BYTES];
+
+	if (dnd_sysfs_link_name(ctx, physical, sizeof(physical), "bus/pci/devices/%s/physfn", bdf))
+		snprintf(text, DND_ANEW_BYTES, "echo 1 | sudo tee %s/bus/pci/devices/%s/remove; echo 1 | sudo tee %s/bus/pci/rescan",
+			 root, bdf, root);
+	else
+		snprintf(text, DND_ANEW_BYTES, "echo 0 | sudo tee %s/bus/pci/devices/%s/sriov_numvfs, then the number of virtual "
+			 "functions in place of 0", root, physical);
+}
+
 /* The kernel takes its address from a card that lies on memory in quarantine, and gives it no driver. */
 static int refused(struct donard_context *ctx, const char *bdf, int rc)
 {
-	char region[P2PMEM_NAME_BYTES], holders[256];
+	char region[P2PMEM_NAME_BYTES], holders[256], anew[DND_ANEW_BYTES];
 
 	if (!dnd_region_quarantined_of(ctx, bdf, region))
 		return dnd_fail_errno(ctx, rc, "%s: the driver " DRIVER " refused it (dmesg says more)", bdf);
 	dnd_region_holders_text(ctx, region, holders, sizeof(holders));
+	dnd_pci_anew(ctx, bdf, anew);
 	return dnd_fail(ctx, DND_E_BUSY, "%s: the driver " DRIVER " refused it, since it may lie on the memory of %s, which is in "
-			"quarantine%s. End its holders, then run: echo 1 | sudo tee %s/bus/pci/devices/%s/remove; echo 1 | sudo tee "
-			"%s/bus/pci/rescan", bdf, region, holders, ctx->sysfs_root, bdf, ctx->sysfs_root);
+			"quarantine%s. End its holders, then run: %s", bdf, region, holders, anew);
 }
 
 int dnd_pci_bind(struct donard_context *ctx, const char *bdf, char override[DND_OVERRIDE_BYTES])

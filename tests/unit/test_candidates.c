@@ -59,6 +59,11 @@ static void a_bar_on_memory_in_quarantine(void **state)
 	donard_candidate_list_free(list);
 	fake_file(fake, "class/p2pmem/p2pmem3/state", "quarantined");
 	assert_non_null(strstr(only(fake, &list)->obstacle, "the memory of p2pmem3, which is in quarantine: end its holders"));
+	assert_non_null(strstr(donard_candidate_get(list, 0)->obstacle, "/0000:03:00.0/remove;"));
+	donard_candidate_list_free(list);
+	fake_file(fake, "devices/0000:02:00.0/sriov_numvfs", "2");
+	fake_link(fake, "bus/pci/devices/0000:03:00.0/physfn", "devices/0000:02:00.0");
+	assert_non_null(strstr(only(fake, &list)->obstacle, "/0000:02:00.0/sriov_numvfs"));
 	donard_candidate_list_free(list);
 }
 
