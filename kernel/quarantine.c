@@ -99,7 +99,8 @@ void p2pmem_quarantine_leave(struct p2pmem_region *r)
 
 /*
  * Called before the driver of @pdev is probed: takes back each BAR that lies
- * on the quarantined range, so that pci_enable_device() refuses.
+ * on the quarantined range, so that pci_enable_device() refuses.  That looks at no BAR
+ * of a function that is enabled already, as root can have it (sysfs, "enable").
  */
 void p2pmem_quarantine_fence(struct p2pmem_region *r, struct pci_dev *pdev)
 {
@@ -117,5 +118,7 @@ void p2pmem_quarantine_fence(struct p2pmem_region *r, struct pci_dev *pdev)
 			bar, dev_name(&r->dev), p2pmem_made_anew(pdev));
 		release_resource(res);
 		res->flags |= IORESOURCE_UNSET;
+		while (pci_is_enabled(pdev))
+			pci_disable_device(pdev);
 	}
 }

@@ -194,6 +194,7 @@ lost_function_gets_no_driver() {
 	lose_function "$@"
 	in_background unbind_gpu
 	event_succeeds
+	echo 1 >"/sys/bus/pci/devices/$LAB_GPU_BDF/enable"
 	exits 1 'Invalid argument' bind_gpu
 	matches "the log" "$LAB_GPU_BDF: BAR2 lies on memory that p2pmem0 keeps in quarantine" "$(dmesg)"
 	is_quarantined || fail "the region has left its quarantine"
