@@ -55,13 +55,10 @@ static vm_fault_t insert_chunk(struct p2pmem_file *f, struct vm_fault *vmf,
 {
 	struct vm_area_struct *vma = vmf->vma;
 	unsigned long addr = vmf->address & PMD_MASK;
-	pmd_t pmd = READ_ONCE(*vmf->pmd);
 	u64 at, granule;
+	pmd_t pmd;
 	int ret;
 
-	/* Another thread has begun to map the chunk by pages. */
-	if (!pmd_none(pmd) && !compat_maps_chunk(pmd))
-		return VM_FAULT_FALLBACK;
 	if (addr < vma->vm_start || vma->vm_end - addr < PMD_SIZE)
 		return VM_FAULT_FALLBACK;
 	at = vma->vm_pgoff + ((addr - vma->vm_start) >> PAGE_SHIFT);
@@ -74,6 +71,13 @@ static vm_fault_t insert_chunk(struct p2pmem_file *f, struct vm_fault *vmf,
 	ret = p2pmem_make_visible_locked(f, granule, P2PMEM_CHUNK);
 	if (ret)
 		return p2pmem_unseen(ret);
+	/*
+	 * Another thread has begun to map the chunk by pages.  This looks after the zeroing,
+	 * which takes long: the kernel warns of a page table where it was asked for an entry.
+	 */
+	pmd = READ_ONCE(*vmf->pmd);
+	if (!pmd_none(pmd) && !compat_maps_chunk(pmd))
+		return VM_FAULT_FALLBACK;
 	return compat_insert_chunk(vmf, p2pmem_page(f->region, granule));
 }
 
