@@ -32,9 +32,8 @@ int p2pmem_remove_wait(struct p2pmem_region *r, bool interruptible)
 		wait_event_idle(r->wait, removal_over(r));
 		return 0;
 	}
-	if (wait_event_interruptible(r->wait, removal_over(r)))
-		return -EINTR;
-	return 0;
+	/* A suspend is no reason to stop waiting. */
+	return wait_event_freezable(r->wait, removal_over(r)) ? -EINTR : 0;
 }
 
 /* Waits for @timeout at most; returns what is left of it, or 0 if the time is up. */

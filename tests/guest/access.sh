@@ -4,6 +4,8 @@
 
 # shellcheck source=removal.sh
 . ./removal.sh
+# shellcheck source=helpers/hold.sh
+. helpers/hold.sh
 
 of_access() {
 	access "$1"
@@ -56,25 +58,50 @@ is_frozen() {
 	[[ $(<"$1/freezer.state") == FROZEN ]]
 }
 
-# freezes PROGRAM - in the middle of a call, which may be long: else no machine could be suspended meanwhile.
-freezes() {
-	local group=$WORK/freezer/program n
+# freezer_of PID - GROUP can freeze it, as a suspend does.
+freezer_of() {
+	GROUP=$WORK/freezer/program
 	mkdir "$WORK/freezer"
 	mount -t cgroup -o freezer freezer "$WORK/freezer"
-	mkdir "$group"
-	begin "$1"
+	mkdir "$GROUP"
 	at_end "umount $WORK/freezer"
-	at_end "rmdir $group"
-	at_end "echo THAWED >$group/freezer.state; kill -KILL $PROGRAM; wait $PROGRAM"
-	echo "$PROGRAM" >"$group/cgroup.procs"
+	at_end "rmdir $GROUP"
+	at_end "echo THAWED >$GROUP/freezer.state; kill -KILL $1 2>/dev/null; wait $1"
+	echo "$1" >"$GROUP/cgroup.procs"
+}
+
+freeze() {
+	echo FROZEN >"$GROUP/freezer.state"
+	within 20 is_frozen "$GROUP"
+}
+
+# freezes PROGRAM - in the middle of a call, which may be long: else no machine could be suspended meanwhile.
+freezes() {
+	local n
+	begin "$1"
+	freezer_of "$PROGRAM"
 	for ((n = 0; n < 20; n++)); do
-		echo FROZEN >"$group/freezer.state"
-		within 20 is_frozen "$group"
+		freeze
 		! grep -q '\[p2pmem\]' "/proc/$PROGRAM/stack" || return 0
-		echo THAWED >"$group/freezer.state"
+		echo THAWED >"$GROUP/freezer.state"
 		sleep 0.1
 	done
 	fail "in $n times it was never frozen in a call of the module, but always after it"
+}
+
+# Who waits for a holder waits on when the machine is awake again.
+removal_sleeps() {
+	hold vmsplice
+	in_background donard-cli region remove p2pmem0
+	freezer_of "$EVENT"
+	event_waits "$HOLDER holder [0-9]+ [1-9]"
+	freeze
+	echo THAWED >"$GROUP/freezer.state"
+	sleep 1
+	! event_ended || fail "the removal ended: $(<"$WORK/event")"
+	let_go
+	event_succeeds
+	copy_again
 }
 
 for name in $(tests_of access); do
@@ -94,6 +121,7 @@ lt "a stalled write holds up nobody" stalled stalled-write
 if ! can debug; then
 	t "a copy freezes" freezes copies-for-ever
 	t "an export freezes" freezes exports-for-ever
+	lt "a wait for holders freezes" removal_sleeps
 fi
 core t "a reset is told" reset_ends_it reads-until-the-end
 core t "a reset is told, by fsync()" reset_ends_it syncs-until-the-end

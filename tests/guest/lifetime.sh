@@ -5,6 +5,8 @@
 
 # shellcheck source=removal.sh
 . ./removal.sh
+# shellcheck source=helpers/hold.sh
+. helpers/hold.sh
 # shellcheck source=helpers/held_copy.sh
 . helpers/held_copy.sh
 # shellcheck source=helpers/pieces.sh
@@ -14,7 +16,6 @@
 # shellcheck source=helpers/traced.sh
 . helpers/traced.sh
 
-readonly HELD_BYTES=$((2 * MIB))
 # The kinds whose pins outlive mapping and descriptor.
 PINS="vmsplice longterm"
 ! can fixed-buffers || PINS+=" fixed"
@@ -26,34 +27,6 @@ pins() {
 }
 
 # --- holders ---
-
-start_rdma() {
-	[[ -z $(ls /sys/class/infiniband 2>/dev/null) ]] || return 0
-	modprobe -a rdma_rxe ib_uverbs || give_up_as_skip "no rdma_rxe module"
-	rdma link add rxe0 type rxe netdev lo || give_up_as_skip "no rxe device"
-}
-
-# hold KIND - starts a holder of p2pmem0, waits until it holds; HOLDER is its pid.
-hold() {
-	local status=0
-	[[ $1 != longterm ]] || start_rdma
-	: >"$WORK/holder"
-	holder "$1" "${2:-p2pmem0}" "$HELD_BYTES" "$LAB_ALPHA" >"$WORK/holder" 2>&1 &
-	HOLDER=$!
-	at_end "kill -KILL $HOLDER 2>/dev/null"
-	until grep -q ready "$WORK/holder"; do
-		if [[ ! -e /proc/$HOLDER ]]; then
-			wait "$HOLDER" || status=$?
-			fail "the holder ended with $status: $(cat "$WORK/holder")"
-		fi
-		sleep 0.05
-	done
-}
-
-let_go() {
-	kill -USR2 "$HOLDER"
-	wait "$HOLDER" || fail "holder: status $?, $(cat "$WORK/holder")"
-}
 
 holder_sees() {
 	kill -USR1 "$HOLDER"
