@@ -142,20 +142,6 @@ static int back(struct p2pmem_file *f, u64 offset, u64 bytes)
 }
 
 /*
- * Enables the device's memory if a reset disabled it, and notes how many resets were
- * counted.
- */
-static int count_resets(struct p2pmem_region *r, u64 *resets)
-{
-	if (!p2pmem_enter(r))
-		return -ENODEV;
-	p2pmem_revalidate(r);
-	*resets = atomic64_read(&r->resets);
-	p2pmem_leave(r);
-	return p2pmem_await_ready(r);
-}
-
-/*
  * While a device is being reset or is gone, loads from it mean nothing and stores to it
  * are lost.  Checks that it is there, and that no reset came after the count was @before.
  */
@@ -209,7 +195,7 @@ static ssize_t move(struct kiocb *iocb, struct iov_iter *iter,
 
 	if (!iov_iter_count(iter))
 		return 0;
-	ret = count_resets(f->region, &resets) ?: own(f, start, iov_iter_count(iter));
+	ret = p2pmem_await_counted(f->region, &resets) ?: own(f, start, iov_iter_count(iter));
 	if (ret)
 		return ret == -EINTR ? -ERESTARTSYS : ret;	/* nothing was moved */
 	page = (void *)__get_free_page(GFP_KERNEL_ACCOUNT);
@@ -430,7 +416,7 @@ static int copy_checked(struct copy_job *job)
 	struct p2pmem_region *to = job->to->region, *from = job->from->region;
 	u64 to_resets, from_resets;
 
-	return count_resets(to, &to_resets) ?: count_resets(from, &from_resets) ?:
+	return p2pmem_await_counted(to, &to_resets) ?: p2pmem_await_counted(from, &from_resets) ?:
 	       back(job->to, job->to_offset, job->length) ?: copy_all(job) ?:
 	       check_device(to, to_resets) ?: check_device(from, from_resets);
 }

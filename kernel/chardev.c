@@ -83,14 +83,14 @@ static int p2pmem_open(struct inode *inode, struct file *filp)
 		kfree(f);
 		return -ENODEV;
 	}
-	p2pmem_revalidate(r);
-	f->resets_seen = atomic64_read(&r->resets);
+	f->resets_seen = p2pmem_revalidate(r);
 	p2pmem_files_join(f);
 	p2pmem_leave(r);
 	get_device(&r->dev);
 	filp->private_data = f;
 	filp->f_mapping = r->inode->i_mapping;
-	p2pmem_await_ready(r);
+	if (r->provider->ready)
+		p2pmem_await_counted(r, &f->resets_seen);
 	return 0;
 }
 
@@ -123,8 +123,8 @@ static long ioc_info(void *object, void *arg)
 
 	if (!p2pmem_enter(r))
 		return -ENODEV;
-	p2pmem_revalidate(r);
 	memset(info, 0, sizeof(*info));
+	info->resets = p2pmem_revalidate(r);
 	info->flags = r->persistent ? P2PMEM_REGION_PERSISTENT : 0;
 	if (COMPAT_HAS_FOLIOS && p2pmem_unit(r) <= P2PMEM_CHUNK && !p2pmem_is_pmem(r) &&
 	    (r->folio_order || p2pmem_has_shapes(r)))
@@ -142,10 +142,10 @@ static long ioc_info(void *object, void *arg)
 	info->pci_bus = r->pdev->bus->number;
 	info->pci_devfn = r->pdev->devfn;
 	info->bar = r->bar;
-	info->resets = atomic64_read(&r->resets);
 	strscpy(info->name, dev_name(&r->dev), sizeof(info->name));
 	p2pmem_leave(r);
-	p2pmem_await_ready(r);
+	if (r->provider->ready)
+		p2pmem_await_counted(r, &info->resets);
 	return 0;
 }
 
@@ -244,8 +244,7 @@ static int sync_device(struct p2pmem_file *f)
 	if (!p2pmem_enter(r))
 		return -ENODEV;
 	ret = p2pmem_flush(r);
-	p2pmem_revalidate(r);
-	resets = atomic64_read(&r->resets);
+	resets = p2pmem_revalidate(r);
 	was_reset = resets != READ_ONCE(f->resets_seen);
 	p2pmem_leave(r);
 	/*
@@ -255,7 +254,7 @@ static int sync_device(struct p2pmem_file *f)
 	if (!ret && !was_reset)
 		return 0;
 	/* What the caller writes next must not be lost. */
-	ready = p2pmem_await_ready(r);
+	ready = p2pmem_await_counted(r, &resets);
 	if (ready == -EINTR)
 		return ready;	/* killed: others who have the file are still to be told */
 	/* If two callers race, both may report the reset; that is better than neither. */

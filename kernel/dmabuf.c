@@ -48,16 +48,13 @@ static int export_begin_cpu_access(struct dma_buf *dmabuf,
 				   enum dma_data_direction dir)
 {
 	struct p2pmem_export *x = dmabuf->priv;
+	u64 resets;
 
 	if (READ_ONCE(x->revoked))
 		return -ENODEV;
 	if (p2pmem_await_reset(x->region))
 		return -EINTR;
-	if (!p2pmem_enter(x->region))
-		return -ENODEV;
-	p2pmem_revalidate(x->region);
-	p2pmem_leave(x->region);
-	return p2pmem_await_ready(x->region);
+	return p2pmem_await_counted(x->region, &resets);
 }
 
 /*

@@ -68,15 +68,17 @@ void p2pmem_leave(struct p2pmem_region *r)
 /*
  * Was the device of another driver reset?  If so, counts it, and enables the memory again
  * if need be.  p2pmem is the driver of all other devices, and is told of their resets.
+ * Returns the count of resets.  A reset that is in it is one after which the memory was
+ * enabled again.
  */
-void p2pmem_revalidate(struct p2pmem_region *r)
+u64 p2pmem_revalidate(struct p2pmem_region *r)
 {
-	u64 resets;
+	u64 resets, counted;
 	bool lost, reset;
 
 	lockdep_assert_held(&r->gate);
 	if (!r->provider->foreign)
-		return;
+		return atomic64_read(&r->resets);
 	mutex_lock(&r->revalidate_lock);
 	lost = r->provider->forgot && r->provider->forgot(r);
 	resets = p2pmem_guard_resets(r->pdev);
@@ -94,7 +96,9 @@ void p2pmem_revalidate(struct p2pmem_region *r)
 	mb(); /* counted before the evidence goes: p2pmem_was_reset() */
 	if (lost)
 		r->provider->enable(r);
+	counted = atomic64_read(&r->resets);
 	mutex_unlock(&r->revalidate_lock);
+	return counted;
 }
 
 /*
@@ -112,6 +116,15 @@ u64 p2pmem_resets_seen(struct p2pmem_region *r)
 
 #define READY_INTERVAL	msecs_to_jiffies(20)
 
+/* For waits that may be long: a suspend, which would else fail after 20 s, goes on meanwhile. */
+#define LONG_WAIT	(TASK_KILLABLE | TASK_FREEZABLE)
+
+/*
+ * A device that is reset again and again is waited for so long.  The PCI core gives it 60 s
+ * after one reset.
+ */
+#define RESETS_PATIENCE	(90 * HZ)
+
 /*
  * Was there a reset since the region had counted @resets and its function
  * @function_resets?  Takes no lock, and does nothing about the reset.  Whoever finds one
@@ -128,29 +141,58 @@ bool p2pmem_was_reset(struct p2pmem_region *r, const struct p2pmem_guarded *g,
 	       atomic64_read(&r->resets) != resets;
 }
 
-/*
- * Waits until memory that p2pmem_revalidate() has enabled can be used.  A PMR may take as
- * long as its PMRCAP says.  So the caller is not in the region and holds no lock.  It
- * must not be mmap() or a page fault either, which come with mmap_lock.  If a process
- * maps memory that is not ready yet, SYNC tells it so, as it does of any reset.
- */
-int p2pmem_await_ready(struct p2pmem_region *r)
+/* Returns 1 if the memory can be used, 0 if not yet, and -errno if it does not become so. */
+static int look_whether_ready(struct p2pmem_region *r, u64 *resets)
 {
-	int ready;
+	int ready = 1;
 
-	if (!r->provider->ready)
-		return 0;
-	for (;;) {
-		if (!p2pmem_enter(r))
-			return -ENODEV;
+	if (!p2pmem_enter(r))
+		return -ENODEV;
+	*resets = p2pmem_revalidate(r);
+	if (r->provider->ready)
 		ready = r->provider->ready(r);
-		p2pmem_leave(r);
+	p2pmem_leave(r);
+	return ready;
+}
+
+/*
+ * Enables the device's memory if a reset disabled it, also one that comes while this waits,
+ * and waits until the memory can be used.  A PMR may take as long as its PMRCAP says, after
+ * each reset.  *@resets is then the count of resets as of that moment; it is left alone if
+ * the region has gone away.  The caller is not in the region and holds no lock.  It must
+ * not be mmap() or a page fault either, which come with mmap_lock.  If a process maps
+ * memory that is not ready yet, SYNC tells it so, as it does of any reset.
+ */
+int p2pmem_await_counted(struct p2pmem_region *r, u64 *resets)
+{
+	unsigned long end = 0;	/* from the first reset on that comes while this waits */
+	u64 before = U64_MAX;
+
+	for (;;) {
+		int ready = look_whether_ready(r, resets);
+
 		if (ready)
 			return min(ready, 0);
-		schedule_timeout_killable(READY_INTERVAL);
+		if (before != U64_MAX && *resets != before) {
+			if (!end)
+				end = jiffies + RESETS_PATIENCE;
+			else if (time_after(jiffies, end))
+				return -EIO;
+		}
+		before = *resets;
+		set_current_state(LONG_WAIT);
+		schedule_timeout(READY_INTERVAL);
 		if (fatal_signal_pending(current))
 			return -EINTR;
 	}
+}
+
+/* The same, for a caller that need not know the count.  Memory of most devices is always ready. */
+int p2pmem_await_ready(struct p2pmem_region *r)
+{
+	u64 resets;
+
+	return r->provider->ready ? p2pmem_await_counted(r, &resets) : 0;
 }
 
 /*
@@ -159,8 +201,9 @@ int p2pmem_await_ready(struct p2pmem_region *r)
  */
 int p2pmem_await_reset(struct p2pmem_region *r)
 {
-	return wait_event_killable(r->wait, !READ_ONCE(r->resetting) ||
-				   READ_ONCE(r->state) != P2PMEM_STATE_READY);
+	return wait_event_state(r->wait, !READ_ONCE(r->resetting) ||
+				READ_ONCE(r->state) != P2PMEM_STATE_READY,
+				LONG_WAIT);
 }
 
 /* Are the device's answers those of its memory?  Never sleeps. */
