@@ -323,5 +323,8 @@ int dnd_pair_find(struct donard_queue *queue, const struct dnd_queue_request *re
 	if (is_settled(queue, request, pair))
 		return 0;
 	pair->tried_seconds = dnd_now_seconds();
-	return decide(queue, request, pair);
+	rc = decide(queue, request, pair);
+	if (rc)		/* what was only predicted before is refused now */
+		*(request->kind == DND_IO_READ ? &pair->reads : &pair->writes) = false;
+	return rc;
 }

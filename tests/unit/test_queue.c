@@ -149,6 +149,47 @@ static void asks_again_after_a_sleep(void **state)
 	played_seconds = 0;
 }
 
+/* Of a file on the way to a region, which no unit test has: the errno, or 0. */
+static int played_refusal;
+static unsigned int refusals;
+
+int __real_dnd_join_check_file(struct dnd_join *join);
+int __wrap_dnd_join_check_file(struct dnd_join *join);
+int __wrap_dnd_join_check_file(struct dnd_join *join)
+{
+	refusals += !!played_refusal;
+	return played_refusal ? -played_refusal : __real_dnd_join_check_file(join);
+}
+
+/* The way was predicted some time ago, as by the read of a hole. */
+static void refuse_from_now_on(struct scene *scene, int error)
+{
+	struct dnd_pair *pair = scene->queue->latest;
+
+	pair->read_proven = pair->write_proven = false;
+	pair->tried_seconds = -60;
+	refusals = 0;
+	played_refusal = error;
+}
+
+/* Nor does a write go unproven that waited for those which disturbed its proof. */
+static void refusal_is_no_prediction(void **state)
+{
+	struct scene *scene = scene_of(state, 8, 0);
+
+	assert_int_equal(reads(scene, 0, 0, 65536, 1), 0);
+	scene->memory->region.fd = 0;
+	refuse_from_now_on(scene, EBADMSG);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(reads(scene, 0, 65536, 4096, 2), -EBADMSG);
+	refuse_from_now_on(scene, EBUSY);
+	assert_int_equal(writes(scene, 65536, 65536, 4096, 2), -EBUSY);
+	assert_int_equal(refusals, 2);
+	played_refusal = 0;
+	scene->memory->region.fd = -1;
+	assert_int_equal(waits(scene, 1), 1);
+}
+
 static void ends_with_the_file(void **state)
 {
 	struct scene *scene = scene_of(state, 8, 0);
@@ -705,6 +746,7 @@ int main(void)
 		test(many_each_once),
 		test(writes_and_grows),
 		test(flush_says_what_it_is_worth), test(ends_with_the_file), test(asks_again_after_a_sleep),
+		test(refusal_is_no_prediction),
 		test(goes_on_when_polled),
 		test(unaligned),
 		test(refuses),
