@@ -80,7 +80,7 @@ static struct io_uring_sqe *entry_of(struct dnd_ring *ring)
 	return sqe;
 }
 
-/* Sets *answer to the region's answer.  Returns -errno if it could not be asked; then the ring is unusable. */
+/* Sets *answer to the region's answer.  Returns -errno if it could not be asked: unless -ENOMEM, the ring is unusable then. */
 static int run_command(struct dnd_ring *ring, int fd, const struct p2pmem_uring_buffer *buffer,
 		       int *answer)
 {
@@ -101,11 +101,11 @@ static int run_command(struct dnd_ring *ring, int fd, const struct p2pmem_uring_
 	do {
 		dnd_ring_nap(tries);
 		rc = io_uring_submit(&ring->uring);
-	} while ((rc >= 0 || rc == -EINTR || rc == -EAGAIN) && io_uring_sq_ready(&ring->uring) && ++tries < DND_RING_TRIES);
+	} while (dnd_ring_may_pass(rc) && io_uring_sq_ready(&ring->uring) && ++tries < DND_RING_TRIES);
 	if (io_uring_sq_ready(&ring->uring)) {
 		dnd_ring_blank(sqe);		/* the kernel may take it yet */
 		ring->owed++;
-		return rc < 0 ? rc : -ENOMEM;
+		return dnd_ring_may_pass(rc) ? -ENOMEM : rc;
 	}
 	for (;;) {
 		rc = io_uring_wait_cqe(&ring->uring, &cqe);
@@ -198,12 +198,10 @@ int dnd_buffers_register(struct dnd_buffers *buffers, struct dnd_ring *ring,
 {
 	int rc = region_gives(buffers, ring, holding, &buffers->by_offset);
 
-	if (rc)
-		return rc;
-	if (!buffers->by_offset && !(lay_out(buffers, ring, holding, BUFFER_MAX_BYTES) &&
-				     register_mapping(ring, holding, buffers))) {
+	if (rc || (!buffers->by_offset && !(lay_out(buffers, ring, holding, BUFFER_MAX_BYTES) &&
+					    register_mapping(ring, holding, buffers)))) {
 		memset(buffers, 0, sizeof(*buffers));
-		return 0;
+		return rc;
 	}
 	memset(ring->slots.taken + buffers->first, 1, buffers->count);
 	if (buffers->by_offset)

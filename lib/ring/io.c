@@ -32,11 +32,6 @@ static void prepare_blocks(struct io_uring_sqe *sqe, const struct dnd_io *io, in
 		sqe->buf_index = (uint16_t)index;
 }
 
-static bool may_pass(int rc)
-{
-	return rc == -EINTR || rc == -EAGAIN || rc == -EBUSY || rc >= 0;
-}
-
 static void fill_in(struct dnd_ring *ring, struct io_uring_sqe *sqe, struct dnd_io *io)
 {
 	uint8_t *memory = io->memory;
@@ -149,7 +144,7 @@ static int hand_over(struct dnd_ring *ring)
 			return 0;
 		dnd_ring_nap(tries);
 		rc = submit(ring);
-		if (!may_pass(rc))
+		if (!dnd_ring_may_pass(rc))
 			return rc;
 	}
 	return -ENOMEM;
@@ -223,7 +218,7 @@ int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for)
 {
 	int rc = wait_for ? enter(ring, wait_for, NULL) : hand_over(ring);
 
-	return may_pass(rc) ? 0 : rc;
+	return dnd_ring_may_pass(rc) ? 0 : rc;
 }
 
 int dnd_ring_enter_timed(struct dnd_ring *ring, unsigned int wait_for, uint64_t timeout_ns)
@@ -233,7 +228,7 @@ int dnd_ring_enter_timed(struct dnd_ring *ring, unsigned int wait_for, uint64_t 
 	};
 	int rc = enter(ring, wait_for, timeout_ns == UINT64_MAX ? NULL : &limit);
 
-	return rc == -EINTR || !may_pass(rc) ? rc : 0;
+	return rc == -EINTR || !dnd_ring_may_pass(rc) ? rc : 0;
 }
 
 static void go_on(struct dnd_ring *ring, struct dnd_io *io)

@@ -75,6 +75,12 @@ struct dnd_ring {
 /* nap.c: before try @tries, from 0: rests now and then, since memory comes back while others work. */
 void dnd_ring_nap(unsigned int tries);
 
+/* Did io_uring take entries, or may it after another try? */
+static inline bool dnd_ring_may_pass(int rc)
+{
+	return rc == -EINTR || rc == -EAGAIN || rc == -EBUSY || rc >= 0;
+}
+
 enum dnd_io_kind { DND_IO_READ, DND_IO_WRITE, DND_IO_FLUSH };
 
 struct dnd_io {
@@ -188,7 +194,7 @@ struct dnd_io *dnd_io_next(struct dnd_ring *ring, int64_t *result);
 
 /*
  * Registers memory while nothing is in flight.  If that is impossible, @buffers stays empty, and the requests are plain
- * ones.  Returns 0, or -errno if the ring cannot be used any more.
+ * ones.  Returns 0; or -errno, also with @buffers empty: -ENOMEM, or another if the ring cannot be used any more.
  */
 int dnd_buffers_register(struct dnd_buffers *buffers, struct dnd_ring *ring,
 			 const struct dnd_holding *holding);

@@ -277,6 +277,29 @@ static void no_memory_for_a_full_ring(void **state)
 	dnd_ring_close(&ring);
 }
 
+/* The region is asked by a request.  What is not registered must not look as if it were: the memory may be gone by then. */
+static void no_memory_to_register(void **state)
+{
+	struct setup *s = *state;
+	const struct dnd_region region = { .fd = s->in,
+					   .info = { .page_type = P2PMEM_PAGES_GENERIC, .granule_bytes = 4096 } };
+	const struct dnd_window window = { .map = s->memory };
+	const struct dnd_holding holding = { .base = s->memory, .bytes = LENGTH, .unit_bytes = 4096, .align_bytes = 512,
+					     .region = &region, .window = &window };
+	struct dnd_buffers buffers = { 0 };
+	struct dnd_ring ring = { 0 };
+
+	if (dnd_uring_ask())
+		skip();
+	assert_int_equal(dnd_ring_open(&ring, 4, 4, false), 0);
+	starved_from = 0;
+	starved_until = UINT32_MAX;
+	assert_int_equal(dnd_buffers_register(&buffers, &ring, &holding), -ENOMEM);
+	starved_from = UINT32_MAX;
+	assert_int_equal(buffers.count, 0);
+	dnd_ring_close(&ring);
+}
+
 static void reports_failure(void **state)
 {
 	struct setup *s = *state;
@@ -607,6 +630,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_check_for_commands_that_go_together, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_memory_for_the_rest, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_memory_for_a_full_ring, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_memory_to_register, setup, teardown),
 	};
 	int failed = cmocka_run_group_tests_name("of io_uring", by_io_uring, NULL, NULL);
 
