@@ -71,15 +71,16 @@ $(BUILD)/tests/unit/test_cache_report: UNIT_LIBS := $(addprefix -Wl$(comma)--wra
 
 QUEUE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_queue test_queue_attach test_queue_cancel test_queue_pages)
 $(QUEUE_TESTS): $(BUILD)/tests/unit/queue_scene.o
-$(BUILD)/tests/unit/test_queue_source: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_queue_reap io_uring_queue_init)
+$(BUILD)/tests/unit/test_queue_source: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_queue_reap io_uring_queue_init_params)
 $(BUILD)/tests/unit/test_memory: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,syscall process_vm_readv)
-$(BUILD)/tests/unit/test_engine: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,syscall $(addprefix io_uring_,queue_init submit submit_and_wait))
+$(BUILD)/tests/unit/test_engine: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,syscall \
+	$(addprefix io_uring_,queue_init_params submit submit_and_wait))
 $(BUILD)/tests/unit/test_queue: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,dnd_drive_ask_again dnd_join_check_file dnd_join_failed \
-	dnd_now_seconds io_uring_queue_init)
+	dnd_now_seconds io_uring_queue_init_params)
 $(BUILD)/tests/unit/test_queue_attach: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_ring_vet syscall \
-	io_uring_queue_init io_uring_register_buffers_update_tag)
-$(BUILD)/tests/unit/test_queue_cancel: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_queue_init
-$(BUILD)/tests/unit/test_queue_pages: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_queue_init
+	io_uring_queue_init_params io_uring_register_buffers_update_tag)
+$(BUILD)/tests/unit/test_queue_cancel: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_queue_init_params
+$(BUILD)/tests/unit/test_queue_pages: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_queue_init_params
 $(BUILD)/tests/unit/test_reach: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,poll dnd_dial dnd_now_seconds rdma_get_cm_event rdma_ack_cm_event)
 $(BUILD)/tests/unit/test_listen: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,access getifaddrs freeifaddrs)
 $(BUILD)/tests/unit/test_rdma_client: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_now_seconds rdma_get_cm_event rdma_ack_cm_event dnd_dmabuf_sync \

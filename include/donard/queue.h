@@ -212,6 +212,11 @@ int donard_queue_flush(struct donard_queue *queue, struct donard_file *file, voi
  * donard_queue_submit() - begin the requests that were made so far
  * @queue: the queue
  *
+ * A request that is longer than the file's request_bytes (donard_file_info()) becomes several
+ * commands.  About a thousand commands are in flight at once, or twice the depth of the queue;
+ * those that have no room then begin in later calls of donard_queue_poll() and donard_queue_wait().
+ * The first command of each request always has room.
+ *
  * Returns 0; -EIO, -EPERM, -ENOMEM.
  */
 int donard_queue_submit(struct donard_queue *queue);
@@ -260,7 +265,8 @@ struct donard_completion {
  *
  * The call does not wait, with two exceptions: with Linux AIO it may (see the top of queue.h), and after the connection
  * to a cache's server was lost it takes up to half a second to find out which end failed.  If the kernel ended a transfer
- * half way, the call submits the rest of it, and with that the requests that were not submitted yet.
+ * half way, or had no room for all commands of the requests, the call submits the rest, and with that the requests that were
+ * not submitted yet.
  *
  * Returns how many, 0 if there are none; -EPERM; if there are none because the rest could not be submitted, -EIO, or
  * -ENOMEM: then the next call tries again.

@@ -100,6 +100,7 @@ static void start_part(struct donard_queue *queue, struct dnd_queue_request *req
 		.align_bytes = dnd_queue_request_is_plain(request) ? 1 : request->file->drive.align_bytes,
 		.buffers = request->registration ? &request->registration->buffers : NULL,
 		.attached = request->attached,
+		.gives_way = at > 0,
 	};
 	add_part(queue, request, at, &io);
 }

@@ -51,6 +51,33 @@ static void fill_in(struct dnd_ring *ring, struct io_uring_sqe *sqe, struct dnd_
 	io_uring_sqe_set_data(sqe, io);
 }
 
+/*
+ * A completion that finds no room costs the kernel memory, and is lost where it has none: its request would never end.  Some
+ * rooms are kept for what does not give way, so that one long request of a slow drive does not hold up all others.
+ */
+static unsigned int free_rooms(const struct dnd_ring *ring, const struct dnd_io *io)
+{
+	unsigned int taken = ring->owed + (io->gives_way ? *ring->uring.sq.kring_entries : 0);
+	unsigned int rooms = *ring->uring.cq.kring_entries;
+
+	return rooms > taken ? rooms - taken : 0;
+}
+
+static struct io_uring_sqe *free_entry(struct dnd_ring *ring, const struct dnd_io *io)
+{
+	return free_rooms(ring, io) ? io_uring_get_sqe(&ring->uring) : NULL;
+}
+
+static struct dnd_io_list *list_of(struct dnd_ring *ring, const struct dnd_io *io)
+{
+	return io->gives_way ? &ring->giving_way : &ring->waiting;
+}
+
+static struct dnd_io *first_waiting(const struct dnd_ring *ring)
+{
+	return ring->waiting.first ? ring->waiting.first : ring->giving_way.first;
+}
+
 /* Without a free entry the request waits: only dnd_ring_enter() may hand others over to make room. */
 static void prepare(struct dnd_ring *ring, struct dnd_io *io)
 {
@@ -60,24 +87,37 @@ static void prepare(struct dnd_ring *ring, struct dnd_io *io)
 		dnd_aio_prepare(ring->aio, io);
 		return;
 	}
-	sqe = io_uring_get_sqe(&ring->uring);
+	sqe = free_entry(ring, io);
 	if (sqe)
 		fill_in(ring, sqe, io);
 	else
-		dnd_io_list_add(&ring->waiting, io);
+		dnd_io_list_add(list_of(ring, io), io);
 }
 
-/* Gives free entries to requests that wait for one.  Returns true if some still do. */
+/* Gives free entries to requests that wait for one.  Returns true if some still do, and it helps to hand the others over. */
 static bool let_in(struct dnd_ring *ring)
 {
 	struct io_uring_sqe *sqe;
 	struct dnd_io *io;
 
-	while ((io = ring->waiting.first) && (sqe = io_uring_get_sqe(&ring->uring))) {
-		dnd_io_list_remove(&ring->waiting, io);
+	while ((io = first_waiting(ring)) && (sqe = free_entry(ring, io))) {
+		dnd_io_list_remove(list_of(ring, io), io);
 		fill_in(ring, sqe, io);
 	}
-	return io;
+	ring->full = io && !free_rooms(ring, io);
+	return io && !ring->full;
+}
+
+/*
+ * Have so many completions been taken that it is worth a call to hand over what had no room?  If not, something is still in
+ * flight, and this is asked again when it has ended.
+ */
+static bool may_refill(const struct dnd_ring *ring)
+{
+	const struct dnd_io *io = first_waiting(ring);
+
+	return ring->full && io && (free_rooms(ring, io) >= (*ring->uring.sq.kring_entries + 1) / 2 ||
+				    ring->owed == io_uring_sq_ready(&ring->uring));
 }
 
 void dnd_io_start(struct dnd_ring *ring, struct dnd_io *io)
@@ -95,7 +135,7 @@ static bool drop(struct dnd_ring *ring, struct dnd_io *io)
 	unsigned int head = io_uring_smp_load_acquire(ring->uring.sq.khead);
 
 	if (io->waits) {
-		dnd_io_list_remove(&ring->waiting, io);
+		dnd_io_list_remove(list_of(ring, io), io);
 		return true;
 	}
 	if ((int)(io->entry - head) < 0)
@@ -131,7 +171,7 @@ static int submit(struct dnd_ring *ring)
 	return io_uring_submit(&ring->uring);
 }
 
-/* Hands over all prepared requests, and tries again if the kernel lacks memory. */
+/* Hands over the prepared requests that have room, and tries again if the kernel lacks memory. */
 static int hand_over(struct dnd_ring *ring)
 {
 	int rc;
@@ -150,7 +190,7 @@ static int hand_over(struct dnd_ring *ring)
 	return -ENOMEM;
 }
 
-/* Hands over requests until each of the rest has an entry.  Returns 0, or -errno if the kernel takes no more. */
+/* Hands over requests until the rest have entries, or have no room.  Returns 0, or -errno if the kernel takes no more. */
 static int make_room(struct dnd_ring *ring)
 {
 	int rc = 1;
@@ -202,7 +242,7 @@ static int submit_and_wait(struct dnd_ring *ring, unsigned int wait_for, struct 
 /* A lost request is done, so there is nothing to wait for then. */
 static int enter(struct dnd_ring *ring, unsigned int wait_for, struct __kernel_timespec *timeout)
 {
-	int rc = ring->waiting.first ? make_room(ring) : 0;
+	int rc = first_waiting(ring) ? make_room(ring) : 0;
 
 	dnd_ring_vet(ring);
 	if (ring->lost)
@@ -325,7 +365,7 @@ struct dnd_io *dnd_io_next(struct dnd_ring *ring, int64_t *result)
 	while (take(ring, &io, &got))
 		if (io && done(ring, io, got, result))
 			return io;
-	if (ring->again || (ring->aio && dnd_aio_is_full(ring->aio))) {
+	if (ring->again || (ring->aio ? dnd_aio_is_full(ring->aio) : may_refill(ring))) {
 		ring->failed = hand_over(ring);
 		ring->again = ring->failed;	/* the next call tries again */
 	}

@@ -6,15 +6,25 @@
 #include "ring/aio.h"
 
 #define COMMAND_FLAGS	(IORING_SETUP_SQE128 | IORING_SETUP_CQE32)
+#define COMPLETIONS	1024U	/* a long request has many parts in flight, and each needs room for its completion */
+
+static int init(struct io_uring *uring, unsigned int entries, unsigned int flags)
+{
+	struct io_uring_params params = {
+		.flags = flags | IORING_SETUP_CQSIZE,
+		.cq_entries = dnd_max(2 * entries, COMPLETIONS),
+	};
+
+	return io_uring_queue_init_params(entries, uring, &params);
+}
 
 /* The flags have completions handled in the thread that asks for them; old kernels lack them. */
 static int open_uring(struct io_uring *uring, unsigned int entries, unsigned int flags)
 {
-	int rc = io_uring_queue_init(entries, uring, flags | IORING_SETUP_SINGLE_ISSUER |
-				     IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
-				     IORING_SETUP_SUBMIT_ALL);
+	int rc = init(uring, entries, flags | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
+		      IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SUBMIT_ALL);
 
-	return rc == -EINVAL ? io_uring_queue_init(entries, uring, flags) : rc;
+	return rc == -EINVAL ? init(uring, entries, flags) : rc;
 }
 
 static int open_event(struct dnd_ring *ring)

@@ -66,7 +66,9 @@ struct dnd_ring {
 	unsigned int owed;	/* entries of io_uring whose completion was not taken yet */
 	unsigned int vain;	/* attempts in a row in which the kernel took no entry while it had none in flight */
 	bool stops;		/* set by the ring's user: no request is continued or tried again */
-	struct dnd_io_list waiting;	/* prepared, while the submission queue of io_uring was full */
+	struct dnd_io_list waiting;	/* prepared, while io_uring had no room for them */
+	struct dnd_io_list giving_way;	/* those of them that are let in after the others */
+	bool full;		/* the last hand-over left some of these until others have ended */
 	struct dnd_io *lost;	/* requests that it did not take: done, each with its error */
 };
 
@@ -93,6 +95,7 @@ struct dnd_io {
 	uint32_t align_bytes;	/* a transfer that is no multiple of this has reached the end of the file */
 	struct dnd_buffers *buffers;	/* that may hold the memory, or NULL */
 	const struct dnd_attached *attached;	/* the dma-buf in which @memory is an offset; or NULL */
+	bool gives_way;		/* one of many of a long request: leaves room for others */
 	/* The members below belong to the ring. */
 	uint64_t moved_bytes;	/* a short transfer continues from here */
 	uint32_t nvme_status;	/* of a command that the drive failed: type << 8 | code */
@@ -124,9 +127,10 @@ static inline void dnd_io_list_remove(struct dnd_io_list *list, struct dnd_io *i
 }
 
 /*
- * open.c: opens a ring with room for @entries requests at a time and for @slots buffers.  Prepared requests without room
- * wait for those that have some.  @commands: the entries are large enough for NVMe commands.  If the kernel
- * refuses io_uring, the ring uses Linux AIO, without slots; with @commands it fails.  Returns 0 or -errno.
+ * open.c: opens a ring that hands over @entries requests at a time, with room for at least 1024 in flight and for @slots
+ * buffers.  Prepared requests without room wait for those that have some.  @commands: the entries are large enough for NVMe
+ * commands.  If the kernel refuses io_uring, the ring uses Linux AIO, with room for @entries in flight and without slots; with
+ * @commands it fails.  Returns 0 or -errno.
  */
 int dnd_ring_open(struct dnd_ring *ring, unsigned int entries, unsigned int slots, bool commands);
 /* Nothing may be in flight. */
@@ -186,9 +190,9 @@ int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for);
  */
 int dnd_ring_enter_timed(struct dnd_ring *ring, unsigned int wait_for, uint64_t timeout_ns);
 /*
- * Returns a request that is done.  Returns NULL if there is none; if some requests continue, it has then handed these
- * over, with all others that were prepared.  *result: the bytes moved, fewer at the end of a file, or -errno; if a
- * command was not sent, the -errno of dnd_generic_check().
+ * Returns a request that is done.  Returns NULL if there is none; if some requests continue, or waited for others to end, it
+ * has then handed these over, with all others that were prepared.  *result: the bytes moved, fewer at the end of a file, or
+ * -errno; if a command was not sent, the -errno of dnd_generic_check().
  */
 struct dnd_io *dnd_io_next(struct dnd_ring *ring, int64_t *result);
 

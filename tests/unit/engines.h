@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tests that run twice, by io_uring and as where the kernel refuses it; where it does, once.  They link with
- * --wrap=io_uring_queue_init.
+ * --wrap=io_uring_queue_init_params.
  */
 #ifndef ENGINES_H
 #define ENGINES_H
@@ -15,11 +15,11 @@
 
 static int refused_with;	/* the errno, or 0 */
 
-int __real_io_uring_queue_init(unsigned int entries, struct io_uring *ring, unsigned int flags);
-int __wrap_io_uring_queue_init(unsigned int entries, struct io_uring *ring, unsigned int flags);
-int __wrap_io_uring_queue_init(unsigned int entries, struct io_uring *ring, unsigned int flags)
+int __real_io_uring_queue_init_params(unsigned int entries, struct io_uring *ring, struct io_uring_params *params);
+int __wrap_io_uring_queue_init_params(unsigned int entries, struct io_uring *ring, struct io_uring_params *params);
+int __wrap_io_uring_queue_init_params(unsigned int entries, struct io_uring *ring, struct io_uring_params *params)
 {
-	return refused_with ? -refused_with : __real_io_uring_queue_init(entries, ring, flags);
+	return refused_with ? -refused_with : __real_io_uring_queue_init_params(entries, ring, params);
 }
 
 static inline void io_uring_is_refused(void **state)

@@ -277,6 +277,72 @@ static void no_memory_for_a_full_ring(void **state)
 	dnd_ring_close(&ring);
 }
 
+#define MANY	3000	/* commands of one request: far more than a ring has entries */
+
+/* The kernel needs memory for a completion without room, and loses it where it has none: its request would never end. */
+static void completions_have_room(void **state)
+{
+	struct setup *s = *state;
+	struct dnd_io *ios = calloc(MANY, sizeof(*ios));
+	struct dnd_ring ring = { 0 };
+	int64_t result;
+
+	assert_int_equal(dnd_ring_open(&ring, 4, 0, false), 0);
+	for (unsigned int i = 0; i < MANY; i++) {
+		ios[i] = (struct dnd_io){ .kind = DND_IO_READ, .fd = s->in, .offset_bytes = 4096 + i * 64,
+					  .memory = s->memory + i * 64, .length_bytes = 64, .align_bytes = 1 };
+		dnd_io_start(&ring, &ios[i]);
+	}
+	assert_int_equal(dnd_ring_enter(&ring, 0), 0);
+	alarm(HANG_SECONDS);
+	for (unsigned int done = 0; done < MANY; done += !!dnd_io_next(&ring, &result))	/* it hands over the rest, too */
+		assert_false(io_uring_cq_has_overflow(&ring.uring));
+	alarm(0);
+	assert_memory_equal(s->memory, s->data, MANY * 64);
+	dnd_ring_close(&ring);
+	free(ios);
+}
+
+/* A drive that does not answer holds up what gives way, and nothing else. */
+static void long_request_gives_way(void **state)
+{
+	struct setup *s = *state;
+	struct dnd_io *ios = calloc(MANY, sizeof(*ios)), *ended = NULL;
+	struct dnd_io quick = { .kind = DND_IO_READ, .fd = s->in, .offset_bytes = 4096, .memory = s->memory,
+				.length_bytes = 64, .align_bytes = 1 };
+	struct dnd_ring ring = { 0 };
+	int64_t result = 0;
+	int slow[2];
+
+	if (dnd_uring_ask())
+		skip();
+	assert_int_equal(pipe(slow), 0);
+	assert_int_equal(dnd_ring_open(&ring, 4, 0, false), 0);
+	for (unsigned int i = 0; i < MANY; i++) {
+		ios[i] = (struct dnd_io){ .kind = DND_IO_READ, .fd = slow[0], .memory = s->memory + 64, .length_bytes = 1,
+					  .align_bytes = 1, .gives_way = true };
+		dnd_io_start(&ring, &ios[i]);
+	}
+	assert_int_equal(dnd_ring_enter(&ring, 0), 0);
+	assert_true(ring.full);
+	dnd_io_start(&ring, &quick);
+	alarm(HANG_SECONDS);
+	assert_int_equal(dnd_ring_enter(&ring, 1), 0);
+	while (!ended)
+		ended = dnd_io_next(&ring, &result);
+	assert_ptr_equal(ended, &quick);
+	assert_int_equal(result, 64);
+	for (unsigned int i = 0; i < MANY; i++)
+		dnd_io_cancel(&ring, &ios[i]);
+	for (unsigned int done = 0; done < MANY; done += !!dnd_io_next(&ring, &result))
+		;
+	alarm(0);
+	dnd_ring_close(&ring);
+	close(slow[0]);
+	close(slow[1]);
+	free(ios);
+}
+
 /* The region is asked by a request.  What is not registered must not look as if it were: the memory may be gone by then. */
 static void no_memory_to_register(void **state)
 {
@@ -631,6 +697,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_memory_for_the_rest, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_memory_for_a_full_ring, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_memory_to_register, setup, teardown),
+		cmocka_unit_test_setup_teardown(completions_have_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(long_request_gives_way, setup, teardown),
 	};
 	int failed = cmocka_run_group_tests_name("of io_uring", by_io_uring, NULL, NULL);
 
