@@ -103,8 +103,8 @@ int donard_queue_open(struct donard_context *ctx, const struct donard_queue_opti
  *	only after the opening thread has ended; the caller must ensure that, because the call
  *	frees the queue.  With requests in flight, the call of another thread does nothing
  *
- * The call cancels the requests that no device has begun, and waits for the rest: no device
- * writes into memory after that.  Completions that were not taken are lost.
+ * The call cancels what no device has begun, and waits for the rest: no device writes into
+ * memory after that.  Completions that were not taken are lost.
  *
  * In the child of a fork() the call frees what the child inherited of the parent's queue,
  * and leaves the requests alone.
@@ -308,7 +308,9 @@ int donard_queue_descriptor(struct donard_queue *queue);
  * @queue: the queue
  * @user: the call ends all requests that were made with this @user, which may be NULL
  *
- * Each still completes: with -ECANCELED, or normally if a device has begun it or, with Linux AIO, if it was submitted.
+ * Each still completes: with -ECANCELED, or normally if a device has begun it or, with Linux AIO, if it was submitted.  A
+ * request that is longer than the file's request_bytes (donard_file_info()) becomes several commands, each of which is
+ * canceled or not: after -ECANCELED some of its bytes may have moved, in any order.
  *
  * Returns how many requests with that @user had not ended; completions that were there already
  * still come; -EPERM.

@@ -75,6 +75,7 @@ struct dnd_queue_request {
 	int64_t error;			/* of that part, or 0 at the end of the file */
 	uint32_t nvme_status;
 	bool ends;			/* it was canceled, or the queue closes */
+	bool moved;			/* some of its bytes did, wherever they lie */
 	uint8_t *asks;			/* buffer of the read that asks whether DRAM gets the failed block, or NULL */
 	enum dnd_dram dram_answer;	/* DND_DRAM_ASK_LATER, or the answer of that read */
 };

@@ -231,7 +231,8 @@ static int failure_of(struct donard_queue *queue, struct dnd_queue_request *requ
 	struct dnd_join join;
 
 	if (request->error == -ECANCELED)
-		return dnd_fail(queue->ctx, DND_E_CANCELED, "%s: canceled", request->file->path);
+		return dnd_fail(queue->ctx, DND_E_CANCELED, "%s: canceled%s", request->file->path,
+				request->kind == DND_IO_WRITE && request->moved ? ", but some of the bytes have been written" : "");
 	if (request->error == -EFAULT && taken_back(request))
 		return dnd_memory_access_failed(request->memory, ENODEV);
 	if (request->kind == DND_IO_FLUSH && request->error == -ENOMEM) {	/* perhaps it never began */
@@ -317,6 +318,8 @@ static void part_done(struct donard_queue *queue, struct dnd_part *part, int64_t
 	struct dnd_queue_request *request = part->request;
 	uint64_t end = part->at + (result > 0 ? (uint64_t)result : 0);
 
+	if (result > 0 || part->io.moved_bytes)
+		request->moved = true;
 	if (request->asks) {
 		take_answer(part, result);
 	} else if ((result < 0 || (uint64_t)result < part->io.length_bytes) && end < request->ended_at) {

@@ -193,7 +193,10 @@ class Queue(Owner):
         self._check(lib.donard_queue_submit(self._handle))
 
     def cancel(self, user: Any) -> int:
-        """End requests with this very object that have not begun; each still completes. How many are in flight."""
+        """End requests with this very object that have not begun; each still completes. How many are in flight.
+
+        Of a canceled request that is longer than the file's `request_bytes` some bytes may have moved all the same.
+        """
         numbers = [number for number, request in self._requests.items() if request.user is user]
         return sum(self._check(lib.donard_queue_cancel(self._handle, ffi.cast("void *", number))) for number in numbers)
 

@@ -5,6 +5,7 @@
 
 #include "engines.h"
 #include "queue_scene.h"
+#include "says.h"
 
 static void submits_nothing(struct scene *scene)
 {
@@ -148,6 +149,24 @@ static void one_of_two_long_requests(void **state)
 	assert_file_is_as_it_was(scene);
 }
 
+/* Of eight commands the first two have ended: who reads that the write was canceled must not take the file for unchanged. */
+static void says_that_part_was_written(void **state)
+{
+	struct scene *scene = uncached(state, 2);
+	struct io_uring *uring = &scene->queue->ring.uring;
+	struct io_uring_cqe *cqe;
+
+	memset(scene->bytes, 0x5a, BYTES);
+	assert_int_equal(writes(scene, 0, 0, BYTES, 7), 0);
+	assert_int_equal(io_uring_submit(uring), 2);
+	assert_int_equal(io_uring_wait_cqe_nr(uring, &cqe, 2), 0);
+	assert_int_equal(donard_queue_cancel(scene->queue, (void *)7), 1);
+	assert_all_canceled(scene, 1);
+	assert_says(scene->got[0].error, "canceled, but some of the bytes have been written");
+	memset(scene->data, 0x5a, BYTES / 4);
+	assert_file_is_as_it_was(scene);	/* but for these */
+}
+
 /* A request that sleeps in the kernel ends, and one that was prepared meanwhile stays where it is. */
 static void cancel_submits_nothing(void **state)
 {
@@ -191,7 +210,10 @@ int main(void)
 		test(long_requests_wait_to_be_submitted),
 		test(one_of_two_long_requests),
 	};
-	const struct CMUnitTest by_io_uring[] = { cmocka_unit_test(cancel_submits_nothing) };	/* Linux AIO has no pipes */
+	const struct CMUnitTest by_io_uring[] = {	/* Linux AIO has no pipes, and hands over in another way */
+		cmocka_unit_test(cancel_submits_nothing),
+		test(says_that_part_was_written),
+	};
 	int failed = run_by_io_uring(by_io_uring);
 
 	return failed + run_by_both_engines(tests);
