@@ -73,7 +73,7 @@ QUEUE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_queue test_queue_attach tes
 $(QUEUE_TESTS): $(BUILD)/tests/unit/queue_scene.o
 $(BUILD)/tests/unit/test_queue_source: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_queue_reap io_uring_queue_init_params)
 $(BUILD)/tests/unit/test_memory: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,syscall process_vm_readv)
-$(BUILD)/tests/unit/test_engine: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,syscall \
+$(BUILD)/tests/unit/test_engine: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,pread syscall \
 	$(addprefix io_uring_,queue_init_params submit submit_and_wait))
 $(BUILD)/tests/unit/test_queue: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,dnd_drive_ask_again dnd_join_check_file dnd_join_failed \
 	dnd_now_seconds io_uring_queue_init_params)

@@ -10,6 +10,7 @@
 
 #define COMPARE_BYTES	4096	/* on the stack, which may be small in a program of many threads */
 #define ZERO_BYTES	65536
+#define CALL_BYTES	0x7ffff000	/* what the kernel moves in one call at most (MAX_RW_COUNT) */
 
 struct dnd_place dnd_place_in(const struct dnd_region *region, const struct dnd_window *window,
 			      uint8_t *address)
@@ -78,10 +79,10 @@ static int check_count(const struct dnd_region *region, uint64_t before)
 	return before == after ? 0 : -EIO;
 }
 
-/* One call tells of a reset during it.  If it moves less than all, as when a signal comes, all is moved once more. */
+/* One call that can move all tells of a reset during it.  If it moves less, as after a signal, all is moved once more. */
 static int transfer(const struct dnd_place *place, uint8_t *bytes, size_t length, bool writes)
 {
-	ssize_t moved = length ? move_some(place, bytes, length, writes) : 0;
+	ssize_t moved = length && length <= CALL_BYTES ? move_some(place, bytes, length, writes) : 0;
 	uint64_t before = 0;
 	int rc;
 

@@ -459,6 +459,34 @@ static void compares(void **state)
 	assert_int_equal(where, LENGTH - 3);
 }
 
+static uint64_t played_bytes;	/* what calls have moved of a region */
+static bool region_is_played;
+
+ssize_t __real_pread(int fd, void *bytes, size_t count, off_t at);
+ssize_t __wrap_pread(int fd, void *bytes, size_t count, off_t at);
+ssize_t __wrap_pread(int fd, void *bytes, size_t count, off_t at)
+{
+	if (!region_is_played)
+		return __real_pread(fd, bytes, count, at);
+	count = dnd_min(count, 0x7ffff000);	/* as the kernel does */
+	played_bytes += count;
+	return (ssize_t)count;
+}
+
+/* Loads from a BAR take minutes. */
+static void what_no_call_moves_at_once_is_moved_once(void **state)
+{
+	struct setup *s = *state;
+	const struct dnd_region region = { .fd = s->in };
+	const struct dnd_place place = { .region = &region };
+
+	region_is_played = true;
+	played_bytes = 0;
+	assert_int_equal(dnd_place_load(&place, s->memory, 3ULL << 30), 0);
+	region_is_played = false;
+	assert_int_equal(played_bytes, 3ULL << 30);
+}
+
 #define SMALL_STACK	65536	/* as servers of many threads have */
 
 static void *compare_all(void *argument)
@@ -511,6 +539,8 @@ static int play_ioctl(int fd, unsigned long request, void *argument)
 		*(uint64_t *)argument = device_bytes;
 	else if (request == BLKSSZGET)
 		*(int *)argument = 512;
+	else if (request == P2PMEM_IOC_INFO)
+		return 0;
 	else
 		return ASK_THE_KERNEL;
 	return 0;
@@ -686,6 +716,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(foreign_address_is_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(compares, setup, teardown),
 		cmocka_unit_test_setup_teardown(compares_on_a_small_stack, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_no_call_moves_at_once_is_moved_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_memory_for_requests, setup, teardown),
 	};
 	const struct CMUnitTest by_io_uring[] = {	/* not of Linux AIO: it has no commands, and its calls are others */
