@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 #define COMPLETIONS	64
 #define TICK_MS		1000	/* how often the drive is asked for while requests are in flight */
 #define GONE_NS		200000000	/* how often what waits asks for its NBD connection */
+#define FORMER_US	1000		/* how often a new worker looks at those before it */
 
 struct job {
 	enum nbd_kind kind;
@@ -51,21 +53,37 @@ struct nbd_worker {
 	pthread_mutex_t lock;
 	pthread_cond_t place_free, changed;
 	bool ready;
+	unsigned int heard;		/* how many workers had begun when its NBD connection was last found alive */
 	bool ended;			/* no request begins any more */
 	bool stops;			/* nor is one of nbdkit's threads here */
 	struct nbd_failure failure;	/* to connect */
 	struct job *first, **last;	/* handed over */
 	unsigned int *places;		/* that are free */
 	unsigned int free_places;
+	struct nbd_worker *next;	/* of all, under their lock */
 };
 
 /*
  * The log and the drive that this process serves.  A connection that is made later, also anew by a filter or by nbd-client,
  * must reach the same: what was written, and what a flush promises, is there.
+ *
+ * Nor may a connection that the client has ended undo what it writes by the next one.  So each worker first counts itself as begun,
+ * and connects to the cache only when it has found each other worker either
+ *
+ *	- without a taken place.  A request keeps its place until it is completed, or until the worker's connection to the
+ *	  cache is closed (give_up()), so none is unsent or unanswered.  Whatever is handed over later asks for the NBD
+ *	  connection first, since the count has changed (hand_over()).  Or
+ *	- with an NBD connection that was asked for after the count, and has not ended.
+ *
+ * So a worker whose NBD connection ended before has closed its queue pair by then, or sends no request any more.  What it had
+ * sent has reached the server before the new client, whose requests wait until it is done or can never be
+ * (may_replace_another() of lib/cache/commit.c).
  */
 static struct {
-	pthread_mutex_t lock;
+	pthread_mutex_t lock;			/* taken before that of a worker */
 	struct donard_cache_info info;		/* size is 0 until the first connection */
+	struct nbd_worker *workers;
+	atomic_uint begun;			/* how many there have been */
 } served = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static bool is_served(const struct donard_cache_info *info)
@@ -124,6 +142,36 @@ static int stop_connecting(void *user)
 	return has_ended(user);
 }
 
+static bool may_undo(struct nbd_worker *former, unsigned int number)
+{
+	bool busy;
+
+	pthread_mutex_lock(&former->lock);
+	busy = former->free_places < former->options.depth && former->heard < number;
+	pthread_mutex_unlock(&former->lock);
+	return busy;
+}
+
+static bool any_may_undo(unsigned int number)
+{
+	bool may = false;
+
+	pthread_mutex_lock(&served.lock);
+	for (struct nbd_worker *former = served.workers; former && !may; former = former->next)
+		may = may_undo(former, number);
+	pthread_mutex_unlock(&served.lock);
+	return may;
+}
+
+/* For about as long as a thread that waits takes to ask for its NBD connection. */
+static void await_former(struct nbd_worker *worker)
+{
+	unsigned int number = atomic_fetch_add(&served.begun, 1) + 1;
+
+	while (any_may_undo(number) && !has_ended(worker))
+		usleep(FORMER_US);
+}
+
 static int open_memory(struct nbd_worker *worker)
 {
 	struct donard_memory_info info = { .size = sizeof(info) };
@@ -151,8 +199,10 @@ static int refuse_another(struct nbd_worker *worker)
 
 static int open_all(struct nbd_worker *worker)
 {
-	int rc = donard_open(&worker->ctx, NULL);
+	int rc;
 
+	await_former(worker);
+	rc = donard_open(&worker->ctx, NULL);
 	if (rc)
 		return rc;
 	rc = donard_queue_open(worker->ctx, NULL, &worker->queue);
@@ -355,8 +405,29 @@ static int start_thread(struct nbd_worker *worker)
 	return rc;
 }
 
+static void enlist(struct nbd_worker *worker)
+{
+	pthread_mutex_lock(&served.lock);
+	worker->next = served.workers;
+	served.workers = worker;
+	pthread_mutex_unlock(&served.lock);
+}
+
+static void delist(const struct nbd_worker *worker)
+{
+	struct nbd_worker **place = &served.workers;
+
+	pthread_mutex_lock(&served.lock);
+	while (*place && *place != worker)
+		place = &(*place)->next;
+	if (*place)
+		*place = worker->next;
+	pthread_mutex_unlock(&served.lock);
+}
+
 static void free_worker(struct nbd_worker *worker)
 {
+	delist(worker);
 	if (worker->wake_fd >= 0)
 		close(worker->wake_fd);
 	pthread_cond_destroy(&worker->changed);
@@ -401,31 +472,44 @@ static void end(struct nbd_worker *worker)
 	eventfd_write(worker->wake_fd, 1);
 }
 
-/* For a while, under the lock.  Nobody else would see that an NBD connection ends while all its threads wait here. */
-static void await(struct nbd_worker *worker, pthread_cond_t *changed)
+/* Has the NBD connection ended?  Under the lock, which it gives up meanwhile. */
+static void ask(struct nbd_worker *worker)
 {
-	struct timespec until;
+	unsigned int begun = atomic_load(&served.begun);
 	bool gone;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += GONE_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	if (pthread_cond_clockwait(changed, &worker->lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT || worker->ended)
-		return;
 	pthread_mutex_unlock(&worker->lock);
 	gone = worker->gone();
 	pthread_mutex_lock(&worker->lock);
 	if (gone)
 		end(worker);
+	else
+		worker->heard = begun;
+}
+
+/* For a while, under the lock.  Nobody else would see that an NBD connection ends while all its threads wait here. */
+static void await(struct nbd_worker *worker, pthread_cond_t *changed)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += GONE_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	if (pthread_cond_clockwait(changed, &worker->lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT && !worker->ended)
+		ask(worker);
 }
 
 struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, nbd_tell_fn tell, nbd_gone_fn gone,
 				    struct nbd_failure *failure)
 {
 	struct nbd_worker *worker = new_worker(options, tell, gone);
-	int rc = worker ? start_thread(worker) : ENOMEM;
+	int rc = ENOMEM;
 
+	if (worker) {
+		enlist(worker);
+		rc = start_thread(worker);
+	}
 	if (rc) {
 		set_failure(failure, -rc, strerror(rc));
 		if (worker)
@@ -478,6 +562,8 @@ static int take_place(struct nbd_worker *worker, struct job *job)
 static void hand_over(struct nbd_worker *worker, struct job *job)
 {
 	pthread_mutex_lock(&worker->lock);
+	while (!worker->ended && worker->heard != atomic_load(&served.begun))
+		ask(worker);
 	if (worker->ended) {
 		set_ended(job->failure);
 		job->done = true;

@@ -23,12 +23,18 @@ struct nbd_failure {
 
 /* Tells people, from the worker's thread, that requests wait for the server's drive, and when they do no longer. */
 typedef void (*nbd_tell_fn)(const char *text);
-/* Has the NBD connection ended, or is nbdkit about to?  Asked now and then in a thread that waits: for a connection to the cache, or for a request. */
+/*
+ * Has the NBD connection ended, or is nbdkit about to?  Asked now and then in a thread that waits: for a connection to the cache,
+ * or for a request; and before a request that comes after another worker began.
+ */
 typedef bool (*nbd_gone_fn)(void);
 
 enum nbd_kind { NBD_READ, NBD_WRITE, NBD_FLUSH, NBD_TRIM };
 
-/* NULL, with @failure filled in: ESHUTDOWN also when the NBD connection has ended meanwhile. */
+/*
+ * Waits until no NBD connection that has ended can write any more.  NULL, with @failure filled in: ESHUTDOWN also when the NBD
+ * connection has ended meanwhile.
+ */
 struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, nbd_tell_fn tell, nbd_gone_fn gone,
 				    struct nbd_failure *failure);
 /* Nothing is in flight. */

@@ -21,7 +21,8 @@ static struct {
 	uint8_t drive[DRIVE_BYTES];
 	uint8_t *memory;
 	struct donard_completion waiting[DEPTH];
-	unsigned int count, most, flushes, trims, closed;
+	unsigned int most, flushes, trims;
+	atomic_uint count, closed;	/* workers are threads */
 	int fd;
 	int refuses;		/* to connect, with this */
 	const char *refuses_because;	/* or NULL */
@@ -32,8 +33,10 @@ static struct {
 	unsigned int another;	/* log than the first one */
 	atomic_bool drive_fails;	/* and nothing completes */
 	atomic_bool gone;	/* the NBD connection */
-	pthread_t thread;
+	unsigned int closed_before;	/* when the last worker connected */
 } fake;
+
+static _Thread_local bool is_workers;	/* this thread, which has opened a queue */
 
 /* What the worker told people. */
 static struct {
@@ -41,7 +44,7 @@ static struct {
 	char text[NBD_TEXT_BYTES];
 } told;
 
-#define IS_WORKERS() assert_true(pthread_equal(fake.thread, pthread_self()))
+#define IS_WORKERS() assert_true(is_workers)
 
 int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
 			     struct donard_queue **queue);
@@ -65,7 +68,7 @@ int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_que
 {
 	(void)options;
 	fake.ctx = ctx;
-	fake.thread = pthread_self();
+	is_workers = true;
 	*queue = (struct donard_queue *)&fake;
 	return 0;
 }
@@ -100,6 +103,7 @@ int __wrap_donard_cache_connect(struct donard_queue *queue, const struct donard_
 {
 	(void)queue;
 	IS_WORKERS();
+	fake.closed_before = fake.closed;
 	assert_int_equal(options->depth, DEPTH);
 	while ((fake.full || fake.answers_late) && !options->stop_fn(options->user))
 		usleep(10000);
@@ -205,7 +209,11 @@ static int teardown(void **state)
 
 static void tell(const char *text)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
 	snprintf(told.text, sizeof(told.text), "%s", text);
+	pthread_mutex_unlock(&lock);
 	sem_post(&told.count);
 }
 
@@ -214,14 +222,24 @@ static bool gone(void)
 	return fake.gone;
 }
 
-static struct nbd_worker *start(void)
+static bool stays(void)
+{
+	return false;
+}
+
+static struct nbd_worker *start_as(nbd_gone_fn gone_fn)
 {
 	struct donard_cache_options options = { .size = sizeof(options), .address = "192.0.2.1", .depth = DEPTH };
 	struct nbd_failure failure = { 0 };
-	struct nbd_worker *worker = nbd_worker_start(&options, tell, gone, &failure);
+	struct nbd_worker *worker = nbd_worker_start(&options, tell, gone_fn, &failure);
 
 	assert_non_null(worker);
 	return worker;
+}
+
+static struct nbd_worker *start(void)
+{
+	return start_as(gone);
 }
 
 static void one_after_the_other(void **state)
@@ -431,6 +449,49 @@ static void connection_that_ends(void **state)
 	assert_int_equal(fake.closed, 1);
 }
 
+/*
+ * A write waits in the cache of a connection that the client ends: it is given up before the client's next connection
+ * begins.  Until then it holds up nobody.
+ */
+static void next_connection_comes_after_the_former(void **state)
+{
+	struct nbd_worker *worker = start(), *beside, *next;
+	struct writer writer = { .worker = worker };
+
+	(void)state;
+	fake.drive_fails = true;
+	assert_int_equal(pthread_create(&writer.thread, NULL, write_long, &writer), 0);
+	sem_wait(&told.count);
+	beside = start_as(stays);
+	assert_int_equal(fake.closed_before, 0);
+	fake.gone = true;
+	next = start_as(stays);
+	assert_int_equal(fake.closed_before, 1);
+	pthread_join(writer.thread, NULL);
+	assert_false(writer.differs);
+	nbd_worker_stop(next);
+	nbd_worker_stop(beside);
+	nbd_worker_stop(worker);
+}
+
+/* One of nbdkit's threads has read it before the client ended the connection, and comes only now. */
+static void request_of_a_former_connection(void **state)
+{
+	struct nbd_worker *worker = start(), *next;
+	struct nbd_failure failure;
+	uint8_t data[512] = { 1 };
+
+	(void)state;
+	assert_int_equal(nbd_worker_do(worker, NBD_FLUSH, 0, NULL, 0, &failure), 0);
+	fake.gone = true;
+	next = start_as(stays);
+	assert_int_equal(nbd_worker_do(worker, NBD_WRITE, 0, data, sizeof(data), &failure), -1);
+	assert_int_equal(failure.error_number, ESHUTDOWN);
+	assert_int_equal(fake.drive[0], 0);
+	nbd_worker_stop(next);
+	nbd_worker_stop(worker);
+}
+
 /* Whoever waits for a window of the cache may wait for an hour, and nobody is there any more. */
 static void connection_that_ends_before_it_begins(void **state)
 {
@@ -463,6 +524,8 @@ int main(void)
 		test(many_threads),
 		test(drive_that_fails),
 		test(connection_that_ends),
+		test(next_connection_comes_after_the_former),
+		test(request_of_a_former_connection),
 		test(connection_that_ends_before_it_begins),
 	};
 
