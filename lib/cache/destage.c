@@ -336,6 +336,7 @@ static void plan(struct dnd_cache_server *server)
 		return;
 	}
 	server->tally.counts.coalesced_bytes += destage->plan.coalesced_bytes;
+	destage->readback.doubted = 0;
 	from_the_start(server);
 	destage->state = DND_DESTAGE_WRITING;
 }
@@ -371,7 +372,10 @@ static bool has_what_it_was_given(struct dnd_cache_server *server)
 {
 	int rc = dnd_cache_read_back(server);
 
-	if (rc < 0) {
+	if (rc == -EAGAIN) {
+		from_the_start(server);
+		server->destage.state = DND_DESTAGE_WRITING;
+	} else if (rc < 0) {
 		failed(server, donard_error_code(server->ctx), donard_error(server->ctx));
 		pause_for_a_while(&server->destage);
 	}

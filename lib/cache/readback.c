@@ -7,8 +7,10 @@
  * What is lost this way looks to the drive like bytes of 0x00, or of 0xff.  A block with any other byte than the one excludes the
  * one; most exclude both at once.  A plan without such a block holds nothing that could be lost in that way.
  *
- * A client can write its window whenever it likes.  So the drive is blamed only for bytes that are still those that were
- * acknowledged; a client that changed them is cut off, and the block proves nothing.
+ * A client can write its window whenever it likes.  One whose bytes are not those that were acknowledged is cut off, and the block
+ * proves nothing.  It may also have put the acknowledged bytes back once the drive had fetched others.  So a client whose block
+ * differs is cut off in any case, and the plan is written again.  Until the tail has moved, nobody else gets its window, so what the
+ * drive fetches from there then are the bytes that it is compared with: if it differs again, the drive is blamed.
  */
 #include <stdio.h>
 
@@ -165,6 +167,23 @@ static int cut_off_the_writer(struct dnd_cache_server *server)
 	return 1;
 }
 
+/* The client's queue pair is there until the end of the round, so the drive fetches nothing before. */
+static int doubt(struct dnd_cache_server *server)
+{
+	struct dnd_readback *back = &server->destage.readback;
+	unsigned int window = dnd_cache_window_of(&server->log, block_of(server).data_at);
+
+	if (server->sessions[window]) {
+		dnd_cache_session_fail(server->sessions[window], -EPROTO, "the drive has other bytes than were acknowledged: "
+				       "this client changed them for a while, or the drive does not really read the NVRAM");
+		return 0;
+	}
+	if (back->doubted == window + 1)
+		return has_other_bytes(server);
+	back->doubted = window + 1;
+	return -EAGAIN;
+}
+
 static int compare(struct dnd_cache_server *server)
 {
 	struct dnd_readback *back = &server->destage.readback;
@@ -186,7 +205,7 @@ static int compare(struct dnd_cache_server *server)
 	if (server->ends || !dnd_cache_nvram_sound(server))
 		return 0;
 	if (differs)
-		return changed ? cut_off_the_writer(server) : has_other_bytes(server);
+		return changed ? cut_off_the_writer(server) : doubt(server);
 	back->excluded |= excludes(given, part_bytes(server));
 	return 1;
 }

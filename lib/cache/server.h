@@ -106,6 +106,7 @@ struct dnd_readback {
 	unsigned int excluded;		/* what cannot be lost on the way to the drive; once all is, nothing is read back any more */
 	size_t run;			/* the block that is looked at: which of plan.writes has it, and where */
 	uint64_t offset;
+	unsigned int doubted;		/* 1 + the window, without a client, for which the plan was written again; 0: none */
 	bool asked, arrived;		/* the drive was asked for it, and has answered */
 	int64_t result;
 	char why[DND_TEXT_BYTES];
@@ -246,7 +247,8 @@ void dnd_cache_reads_step(struct dnd_cache_server *server);
 void dnd_cache_read_back_anew(struct dnd_cache_server *server);
 /*
  * To be called before the tail moves, when no read is under way and none begins.  Returns 1 if the drive has what it was given,
- * as far as that was not known; 0 if it has to be called again; -errno with a text if the drive has something else.
+ * as far as that was not known; 0 if it has to be called again; -EAGAIN without a text if the plan has to be written again, since
+ * a client may have changed its bytes meanwhile; another -errno with a text if the drive has something else.
  */
 int dnd_cache_read_back(struct dnd_cache_server *server);
 
