@@ -60,11 +60,12 @@ static int refused(struct dnd_join *join, const char *what, int error_number)
 	if (may_stop_p2pdma(join))
 		return stops_p2pdma(join, what, error_number);
 	return dnd_fail(join->ctx, DND_E_UNREACHABLE, "%s: the kernel refused to %s it directly "
-			"(%s): %s and %s are joined %s%s%s. Put both below one PCIe switch, or "
-			"pass ALLOW_BOUNCE.", join->drive->path, what, strerror(error_number),
+			"(%s): %s and %s are joined %s%s%s. %s, or pass ALLOW_BOUNCE.",
+			join->drive->path, what, strerror(error_number),
 			dnd_join_client_text(join, client), dnd_join_region_text(join, region),
 			route->bridge[0] ? "at bridge " : "", route->bridge[0] ? route->bridge :
-			"by an unknown path", route->reason[0] ? " (see donard_route_probe())" : "");
+			"by an unknown path", route->reason[0] ? " (see donard_route_probe())" : "",
+			dnd_route_remedy(route));
 }
 
 /* The drive's own status, which is known for a command that bypassed the block layer. */

@@ -69,9 +69,11 @@ const char *dnd_join_region_text(const struct dnd_join *join, char text[DND_JOIN
 /* Between the remedy and the name of the flag that allows to bounce. */
 static const char *or_pass(const struct donard_route *route)
 {
-	if (route->route == DONARD_ROUTE_BOUNCED || route->beyond_mask)
-		return ". Or pass ";
-	return donard_route_verdict(route) == DONARD_VERDICT_UNLISTED ? ", or pass ALLOW_UNLISTED to try it, or " : ", or pass ";
+	bool has_parts = strchr(dnd_route_remedy(route), ',');
+
+	if (donard_route_verdict(route) == DONARD_VERDICT_UNLISTED)
+		return has_parts ? ". Or pass ALLOW_UNLISTED to try it, or " : ", or pass ALLOW_UNLISTED to try it, or ";
+	return has_parts ? ". Or pass " : ", or pass ";
 }
 
 /* Has the leg more than one controller, and each but the one that is refused a route? */
@@ -91,7 +93,8 @@ static bool others_reach(const struct dnd_join *join)
 static int refuse(const struct dnd_join *join)
 {
 	const struct donard_route *route = &join->route;
-	bool named = strstr(route->reason, route->bridge);	/* the reason names the bridge already */
+	/* The reason names the bridge already, or is the IOMMU, which no bridge decides. */
+	bool named = strstr(route->reason, route->bridge) || (route->translated && !route->unlisted_bridge);
 	char client[DND_JOIN_NAME_BYTES], region[DND_JOIN_NAME_BYTES];
 
 	return dnd_fail(join->ctx, DND_E_UNREACHABLE, "%s cannot reach %s: %s%s%s. "

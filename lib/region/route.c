@@ -95,6 +95,22 @@ DND_PUBLIC enum donard_verdict donard_route_verdict(const struct donard_route *r
 	}
 }
 
+/* What an IOMMU translates passes the root complex even between two functions below one switch, with ACS and without. */
+static const char *remedy_of_translated(const struct donard_route *route)
+{
+	if (route->unlisted_bridge && route->acs_redirect)
+		return "Boot with iommu=pt, and switch ACS redirection off if it is still in the way then";
+	if (route->unlisted_bridge && !route->same_device)
+		return "Boot with iommu=pt, and have both below one PCIe switch";
+	return "Boot with iommu=pt";
+}
+
+/* The client got the CPU's address of the memory, which is another one on its bus. */
+static bool has_wrong_address(const struct donard_route *route)
+{
+	return !route->unlisted_bridge && route->dma_address && route->dma_address != route->bus_address;
+}
+
 const char *dnd_route_remedy(const struct donard_route *route)
 {
 	if (route->route == DONARD_ROUTE_BOUNCED)
@@ -103,6 +119,13 @@ const char *dnd_route_remedy(const struct donard_route *route)
 	if (route->beyond_mask)
 		return "Let an IOMMU translate for it (boot without iommu=pt), or have the firmware place the BAR lower "
 		       "('Above 4G Decoding')";
+	if (route->translated)
+		return remedy_of_translated(route);
+	if (has_wrong_address(route))
+		return "Let an IOMMU translate for it (boot without iommu=pt), or use page type p2pdma, if the region can "
+		       "have it, with both below one PCIe switch";
+	if (route->acs_redirect)
+		return "Switch ACS redirection off at the ports that join the two (boot with pci=disable_acs_redir=PORTS)";
 	return "Put both below one PCIe switch";
 }
 

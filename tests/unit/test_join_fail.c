@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is said of a drive's errno when DRAM gets the block, and the region does not: no device, no root. */
+/*
+ * What is said of a route that is refused, and of a drive's errno when DRAM gets the block, and the region does not: no device,
+ * no root.
+ */
 #include <errno.h>
 
 #include "drive/stack.h"
@@ -84,11 +87,50 @@ static void arrays_and_paths(void **state)
 	assert_says(refused(fake, &array, &region), "are joined at bridge 0000:02:00.0. Put both below one PCIe switch");
 }
 
+/* Each kind of route that kernel/path.c and kernel/probe.c refuse: both may be below one switch already. */
+static void remedies_of_no_route(void **state)
+{
+	static const struct {
+		struct donard_route route;
+		const char *says;
+	} cases[] = {
+		{ { .unlisted_bridge = true, .reason = "the path crosses" },
+		  "path crosses, at 0000:00:01.0. Put both below one PCIe switch, or pass ALLOW_UNLISTED to try it, or ALLOW_BOUNCE." },
+		{ { .unlisted_bridge = true, .acs_redirect = true },
+		  "Switch ACS redirection off at the ports that join the two (boot with pci=disable_acs_redir=PORTS), or pass ALLOW_UN" },
+		{ { .unlisted_bridge = true, .acs_redirect = true, .translated = true },
+		  ". Boot with iommu=pt, and switch ACS redirection off if it is still in the way then. Or pass ALLOW_UNLISTED to try " },
+		{ { .unlisted_bridge = true, .translated = true },
+		  ". Boot with iommu=pt, and have both below one PCIe switch. Or pass ALLOW_UNLISTED to try it, or ALLOW_BOUNCE." },
+		{ { .unlisted_bridge = true, .translated = true, .same_device = true }, ". Boot with iommu=pt, or pass ALLOW_UNLISTED" },
+		{ { .translated = true, .reason = "or boot with iommu=pt" }, "pt. Boot with iommu=pt, or pass ALLOW_BOUNCE." },
+		{ { .acs_redirect = true, .bus_address = 1, .dma_address = 2 }, ". Let an IOMMU translate for it (boot without iommu=pt), "
+		  "or use page type p2pdma, if the region can have it, with both below one PCIe switch. Or pass ALLOW_BOUNCE." },
+		{ { .translated = true, .route = DONARD_ROUTE_BOUNCED }, ". Boot without swiotlb=force, " },
+	};
+	struct dnd_drive drive = { .fd = -1, .path = "/dev/nvme0n1", .blockdev = { .disk = "nvme0n1" } };
+	struct dnd_region region = region_of(P2PMEM_KIND_PCI_BAR);
+	struct dnd_join join = { .region = &region, .drive = &drive, .client = "0000:01:00.0", .dram = DND_DRAM_GETS };
+	struct fake *fake = *state;
+
+	join.ctx = fake->ctx;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		join.route = cases[i].route;
+		strcpy(join.route.bridge, "0000:00:01.0");
+		assert_int_equal(dnd_join_decide(&join), -EHOSTUNREACH);
+		assert_says(donard_error(fake->ctx), cases[i].says);
+	}
+	join.route = (struct donard_route){ .route = DONARD_ROUTE_BRIDGE, .unlisted_bridge = true, .acs_redirect = true };
+	assert_int_equal(dnd_join_failed(&join, false, 0, EREMOTEIO, 0), -EHOSTUNREACH);	/* which was tried */
+	assert_says(donard_error(fake->ctx), "by an unknown path. Switch ACS redirection off at the ports");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(generic_pages_where_they_can_be_had, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(arrays_and_paths, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(remedies_of_no_route, fake_setup, fake_teardown),
 	};
 
 	return cmocka_run_group_tests_name("join_fail", tests, NULL, NULL);
