@@ -90,20 +90,22 @@ static void name_known_by(const struct examination *x, const struct pci_function
 
 static void report_unlisted(struct examination *x, const struct pair *pair)
 {
-	char object[64], clients[80], memorys[80];
+	bool is_iommu = pair->tree.below_one && pair->route.translated, are_two;
+	char bridges[64], object[96], clients[80], memorys[80];
 	struct finding *finding;
-	bool are_two;
 
-	name_bridges(pair, object, sizeof(object));
+	name_bridges(pair, bridges, sizeof(bridges));
+	/* Pairs that would not cross it without the IOMMU are another matter than those that have no other way. */
+	snprintf(object, sizeof(object), "%s%s", bridges, is_iommu ? ", translated" : "");
 	name_known_by(x, pair->function, clients, sizeof(clients));
 	name_known_by(x, pair->memory->function, memorys, sizeof(memorys));
 	are_two = strcmp(clients, memorys);
 	finding = find(x, CODE_UNLISTED_BRIDGE, object, "between %s and %s, for one, requests cross the host bridge of %s (%s%s%s), "
-		       "which is on no list of those that forward", pair->client->name, pair->memory->name, object, clients,
+		       "which is on no list of those that forward", pair->client->name, pair->memory->name, bridges, clients,
 		       are_two ? "; " : "", are_two ? memorys : "");
-	if (pair->tree.behind_redirect)
-		find_remedy(finding, "Both are below one switch, and an IOMMU translates what %s sends. Boot with iommu=pt, then: "
-			    "sudo donard-cli doctor", pair->client->name);
+	if (is_iommu)
+		find_remedy(finding, "%s IOMMU translates what %s sends. Boot with iommu=pt, then: sudo donard-cli doctor",
+			    pair->route.same_device ? "An" : "Both are below one switch, and an", pair->client->name);
 }
 
 static void check_bridges(struct examination *x, const struct pair *pair)

@@ -42,7 +42,10 @@ struct examination {
  */
 struct finding *find(struct examination *x, enum code code, const char *object,
 			 const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Replaces the remedy of the code by one for this case; @finding may be NULL. */
+/*
+ * Replaces the remedy of the code by one for this case, unless an earlier case did: the cause is that case's, too.  @finding
+ * may be NULL.
+ */
 void find_remedy(struct finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -97,7 +97,7 @@ void find_remedy(struct finding *finding, const char *format, ...)
 	va_start(args, format);
 	remedy = text_of(format, args);
 	va_end(args);
-	if (!finding || !remedy) {
+	if (!finding || finding->own_remedy || !remedy) {
 		free(remedy);
 		return;
 	}

@@ -176,7 +176,8 @@ void route_predict(const struct kernel *kernel, const struct pci_function *memor
 	out->route.same_device = way.same;
 	out->route.acs_redirect = way.path.redirect;
 	out->route.translated = way.translated;
-	out->behind_redirect = way.path.common && way.path.redirect;
+	out->below_one = way.path.common;
+	out->behind_redirect = out->below_one && way.path.redirect;
 	out->certain = acs_known(&way.path, memory, client) && strcmp(client->iommu, "unknown");
 	if (out->behind_redirect) {
 		collect_redirects(memory, &way.path, out);

@@ -20,6 +20,7 @@ struct tree_route {
 	struct donard_route route;	/* if @undecided, as if no host bridge forwards */
 	bool undecided;		/* the kernel's answer decides, and it was not asked */
 	bool certain;		/* all facts that decide could be read */
+	bool below_one;		/* one function is above both, or they are one */
 	bool behind_redirect;	/* a switch would route the requests, but ACS redirects them */
 	const struct pci_function *redirects[ROUTE_REDIRECTS];	/* the functions whose ACS is in the way */
 	size_t redirect_count;
