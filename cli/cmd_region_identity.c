@@ -34,7 +34,16 @@ static const char properties[] =
 	"[DONARD_GROUP={group}\n]"
 	"DONARD_MODE={mode}\n";
 
-/* Regions may share the memory of one candidate: then the place tells them apart. */
+/*
+ * Regions may share the memory of one candidate: then the place tells them apart.  Parts of a pool have none, and a link would
+ * lead to another of them after a removal or a boot.
+ */
+static bool has_place(const struct machine *machine, const struct donard_region_info *region,
+		      const struct donard_candidate_info *candidate)
+{
+	return candidate && (!region_is_pooled(region) || machine_has_all_of_pool(machine, region, candidate));
+}
+
 static void set_name(char text[256], const char *folder, const char *name, uint64_t offset)
 {
 	if (!name[0])
@@ -64,9 +73,9 @@ static void identify(const struct cli *cli, const struct machine *machine, const
 		doubt = machine_doubt(machine, config, region);
 	if (section)
 		set_name(identity->by_name, "by-name", section->name, 0);
-	if (candidate && !machine_has_twin(machine, candidate))
+	if (has_place(machine, region, candidate) && !machine_has_twin(machine, candidate))
 		set_name(identity->by_id, "by-id", candidate->by_id, region_offset(candidate, region));
-	if (candidate)
+	if (has_place(machine, region, candidate))
 		set_name(identity->by_path, "by-path", candidate->by_path, region_offset(candidate, region));
 	/* While the device is not seen, or another has its serial number, nobody knows which section is the region's. */
 	set_permissions(identity, section, config->error[0] || doubt || (!candidate && region->kind != DONARD_KIND_PCI_BAR));

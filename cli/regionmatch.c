@@ -154,6 +154,38 @@ bool region_is_pooled(const struct donard_region_info *region)
 	return region->kind == DONARD_KIND_NVME_CMB && region->page_type == DONARD_PAGES_P2PDMA;
 }
 
+/* What is in quarantine is of a pool that went away with its device. */
+static bool shares_pool(const struct machine *machine, const struct donard_region_info *region)
+{
+	const struct donard_region_info *other;
+
+	for (size_t i = 0; (other = donard_region_get(machine->regions, i)); i++)
+		if (region_is_pooled(other) && other->state != DONARD_STATE_QUARANTINED && !strcmp(other->bdf, region->bdf) &&
+		    strcmp(other->name, region->name))
+			return true;
+	return false;
+}
+
+bool machine_has_all_of_pool(const struct machine *machine, const struct donard_region_info *region,
+			     const struct donard_candidate_info *candidate)
+{
+	unsigned long long free_bytes;
+	char path[128];
+	FILE *file;
+	bool all = false;
+
+	if (shares_pool(machine, region))
+		return false;
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/p2pmem/available", region->bdf);
+	file = fopen(path, "re");
+	if (!file)
+		return region->size_bytes == candidate->size_bytes;
+	if (fscanf(file, "%llu", &free_bytes) == 1)
+		all = free_bytes < 2 << 20;
+	fclose(file);
+	return all;
+}
+
 uint64_t region_offset(const struct donard_candidate_info *candidate,
 		       const struct donard_region_info *region)
 {

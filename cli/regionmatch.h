@@ -71,6 +71,9 @@ bool section_is_passed_over(const struct region_section *section, const struct s
  */
 uint64_t region_length(const struct donard_region_info *region);
 bool region_is_pooled(const struct donard_region_info *region);
+/* Is it the only region of the nvme driver's pool, and the rest too small for another? */
+bool machine_has_all_of_pool(const struct machine *machine, const struct donard_region_info *region,
+			     const struct donard_candidate_info *candidate);
 /* Where the region begins, counted as by 'region add --offset'. */
 uint64_t region_offset(const struct donard_candidate_info *candidate,
 		       const struct donard_region_info *region);

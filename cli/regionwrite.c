@@ -46,37 +46,6 @@ static void choose_identity(const struct machine *machine,
 	snprintf(section->path, sizeof(section->path), "%s", candidate->path);
 }
 
-static bool shares_pool(const struct machine *machine, const struct donard_region_info *region)
-{
-	const struct donard_region_info *other;
-
-	for (size_t i = 0; (other = donard_region_get(machine->regions, i)); i++)
-		if (region_is_pooled(other) && !strcmp(other->bdf, region->bdf) && strcmp(other->name, region->name))
-			return true;
-	return false;
-}
-
-/* Is it the only region of the nvme driver's pool, and the rest too small for another? */
-static bool has_all_of_pool(const struct machine *machine, const struct donard_region_info *region,
-			    const struct donard_candidate_info *candidate)
-{
-	unsigned long long free_bytes;
-	char path[128];
-	FILE *file;
-	bool all = false;
-
-	if (shares_pool(machine, region))
-		return false;
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/p2pmem/available", region->bdf);
-	file = fopen(path, "re");
-	if (!file)
-		return region->size_bytes == candidate->size_bytes;
-	if (fscanf(file, "%llu", &free_bytes) == 1)
-		all = free_bytes < 2 << 20;
-	fclose(file);
-	return all;
-}
-
 static void describe_range(const struct machine *machine, const struct donard_candidate_info *candidate,
 			   const struct donard_region_info *region, struct region_section *section)
 {
@@ -86,7 +55,7 @@ static void describe_range(const struct machine *machine, const struct donard_ca
 	/* A region ends with a whole unit, its memory perhaps not.  Those of a pool have any size. */
 	if (region_is_pooled(region) ? end != all : end < regionkeys_whole(all))
 		section->length_bytes = region_length(region);
-	if (region_is_pooled(region) && has_all_of_pool(machine, region, candidate))
+	if (region_is_pooled(region) && machine_has_all_of_pool(machine, region, candidate))
 		section->length_bytes = 0;
 }
 

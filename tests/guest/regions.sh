@@ -426,7 +426,7 @@ identity() {
 }
 
 equal_sections_have_a_region_each() {
-	local a b
+	local a b r
 	two_of_a_pool
 	remove_all
 	equal "what apply did" $'a added\nb added\nexit 0' "$(statuses)"
@@ -434,6 +434,9 @@ equal_sections_have_a_region_each() {
 	b=$(donard-cli region apply --json b | jq -r '.regions[0].region')
 	equal "identity of the first" 'p2pmem/by-name/a user' "$(identity "$a")"
 	equal "identity of the second" 'p2pmem/by-name/b other' "$(identity "$b")"
+	# Parts of a pool have no place that would keep such a link from leading to the other one day.
+	equal "links by device" $'null null\nnull null' "$(for r in "$a" "$b"; do donard-cli region identity "$r" --json; done |
+		jq -r '"\(.by_id) \(.by_path)"')"
 	# Who has one keeps it, also when the other has gone.
 	linked by-name/b "$b"
 	donard-cli region remove "$a"

@@ -428,6 +428,35 @@ static void each_has_one(void **state)
 	machine_forget(&machine);
 }
 
+static bool has_all(struct fake *fake)
+{
+	const struct donard_region_info *region;
+	struct machine machine;
+	bool all;
+
+	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
+	region = donard_region_get(machine.regions, 0);
+	all = machine_has_all_of_pool(&machine, region, machine_candidate_of(&machine, region));
+	machine_forget(&machine);
+	return all;
+}
+
+/* Only who has all of it is known by the device.  What an earlier pool left behind is no part. */
+static void parts_of_a_pool(void **state)
+{
+	struct fake *fake = *state;
+
+	invent(fake);
+	pooled(fake, "p2pmem0", "16777216");
+	assert_false(has_all(fake));
+	fake_file(fake, "class/p2pmem/p2pmem0/size", "33554432");
+	assert_true(has_all(fake));
+	pooled(fake, "p2pmem1", "16777216");
+	assert_false(has_all(fake));
+	fake_file(fake, "class/p2pmem/p2pmem1/state", "quarantined");
+	assert_true(has_all(fake));
+}
+
 /* The card is back while somebody holds memory that it had before: what is held is not what is configured. */
 static void leaving(void **state)
 {
@@ -512,6 +541,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(all_but_part_of_a_unit, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(twins, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(each_has_one, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(parts_of_a_pool, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(leaving, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(odd_size, fake_setup, fake_teardown),
 	};
