@@ -42,6 +42,8 @@ COPY_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_handles test_copy test
 	test_copy_meanwhile test_identity test_interval)
 $(COPY_TESTS): $(BUILD)/tests/unit/copy_scene.o
 
+$(BUILD)/tests/unit/test_size: UNIT_LIBS := -Wl$(comma)--wrap=strcasecmp
+
 # What fsync() is worth on this machine's file system is not theirs to know.
 FLUSHED_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_handles test_copy_meanwhile test_queue)
 $(FLUSHED_TESTS): UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=dnd_file_,is_flushed journal_is_inside)

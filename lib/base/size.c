@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #include "base/base.h"
 
@@ -18,10 +17,19 @@ static const struct {
 	{ "T", 1ULL << 40 }, { "TiB", 1ULL << 40 }, { "TB", 1000000000000ULL },
 };
 
+/* In upper or lower case.  strcasecmp() goes by the program's locale: in a Turkish one 'I' is no 'i'. */
+static bool is_unit(const char *suffix, const char *unit)
+{
+	for (; *suffix && *unit; suffix++, unit++)
+		if ((*suffix | 0x20) != (*unit | 0x20))
+			return false;
+	return *suffix == *unit;
+}
+
 static uint64_t unit_factor(const char *suffix)
 {
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcasecmp(suffix, units[i].suffix))
+		if (is_unit(suffix, units[i].suffix))
 			return units[i].factor;
 	return 0;
 }
