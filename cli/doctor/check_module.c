@@ -69,7 +69,8 @@ static void report_missing(struct examination *x)
 	struct finding *finding = find(x, CODE_MODULE_MISSING, "", "/lib/modules/%s has no p2pmem.ko", release);
 
 	if (source_exists(&x->source, "/var/lib/dkms/p2pmem"))
-		find_remedy(finding, "DKMS has its source: sudo apt install linux-headers-%s && sudo dkms autoinstall -k %s. Where that fails, "
+		find_remedy(finding, "DKMS has its source, and builds it with the kernel's headers (Debian: sudo apt install "
+			    "linux-headers-%s && sudo dkms autoinstall -k %s). Where that fails, "
 			    "/var/lib/dkms/p2pmem/VERSION/build/make.log says why.", release, release);
 }
 

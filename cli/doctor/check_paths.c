@@ -144,8 +144,8 @@ static void report_acs(struct examination *x, enum code code, struct acs *acs)
 		return;
 	finding = find(x, code, "", "ACS redirects at %s", acs->ports);
 	find_remedy(finding, "%s With GRUB the line in /etc/default/grub has to be GRUB_CMDLINE_LINUX='\"pci=disable_acs_redir=%s\"' "
-		    "with both pairs of quotes; what the line had stays, in front of the inner pair. Then: sudo update-grub, and "
-		    "reboot. By another boot loader the kernel has to get what is in the inner pair. Or look for ACS in the "
+		    "with both pairs of quotes; what the line had stays, in front of the inner pair. Then: sudo update-grub (Debian), "
+		    "and reboot. By another boot loader the kernel has to get what is in the inner pair. Or look for ACS in the "
 		    "firmware's setup.", code_entry(code)->remedy, acs->argument);
 	free(acs->ports);
 	free(acs->argument);
