@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See gpu.h.  The calls of libcuda.so.1, by the symbol names of CUDA 11 and later. */
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cufile/gpu.h"
@@ -62,7 +64,10 @@ static const struct {
 	{ "cuLaunchHostFunc", &cuda.launch_host_function },
 };
 
-/* The lock that dl_iterate_phdr() takes may be that of a thread of the parent, and fork() does not release it. */
+/*
+ * The loader is as the parent's threads left it.  One that was loading or unloading a library may have left the lists half
+ * changed, in which dlopen() crashes, or the lock taken that dl_iterate_phdr() takes; and fork() mends neither.
+ */
 static bool in_child;
 
 void cuf_gpu_after_fork(void)
@@ -90,6 +95,50 @@ static unsigned long long count_loads(void)
 	return loads;
 }
 
+/* 0: not known. */
+static unsigned long long mapped_pages(void)
+{
+	FILE *statm = fopen("/proc/self/statm", "re");
+	unsigned long long pages = 0;
+
+	if (!statm)
+		return 0;
+	if (fscanf(statm, "%llu", &pages) != 1)
+		pages = 0;
+	fclose(statm);
+	return pages;
+}
+
+static bool has_mapped_cuda(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[PATH_MAX + 128];
+	bool found = !maps;	/* not known */
+
+	while (!found && fgets(line, sizeof(line), maps))
+		found = strstr(line, "/libcuda.so");
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/*
+ * Is there a reason to ask the loader in a child?  Whoever loads CUDA there has a loader that works, and more addresses mapped
+ * than at the last look.  How many that are is read for each request; the list of mappings would take too long.
+ */
+static bool may_have_cuda(void)
+{
+	static unsigned long long looked_pages;
+	unsigned long long pages = mapped_pages();
+
+	if (pages && pages == __atomic_load_n(&looked_pages, __ATOMIC_RELAXED))
+		return false;
+	if (has_mapped_cuda())
+		return true;
+	__atomic_store_n(&looked_pages, pages, __ATOMIC_RELAXED);
+	return false;
+}
+
 /*
  * The program may load CUDA at any time, and never unloads it.  dlopen() looks through folders for the file before it looks
  * whether it is loaded, which is too much for each request of a program without CUDA: it is asked again after another load.
@@ -100,6 +149,8 @@ static void *find_library(void)
 	unsigned long long loads = count_loads();
 	void *library;
 
+	if (in_child && !may_have_cuda())
+		return NULL;
 	if (loads && loads == __atomic_load_n(&asked, __ATOMIC_RELAXED))
 		return NULL;
 	library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);

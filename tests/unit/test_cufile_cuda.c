@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What libcufile makes of CUDA's answers about a pointer: no GPU, and no libcuda. */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "unit.h"
+#include "fake_sysfs.h"
 #include "cufile/gpu.h"
 
 static struct {
@@ -237,21 +241,53 @@ static void test_without_cuda(void **state)
 	}
 }
 
-/* A child does not count, since another thread may have had the loader's lock: it asks each time. */
-static void test_child_without_cuda(void **state)
+static void map_library(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (ftruncate(fd, 4096) || mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		_exit(2);
+	close(fd);
+}
+
+/* Another thread may have left the child's loader half changed: it is asked only once there is a mapping of CUDA. */
+static int child_asks(const char *folder)
 {
 	struct cuf_pointer found = { .kind = CUF_KIND_DEVICE };
+	char path[128];
+
+	loader.asked = 0;
+	for (int i = 0; i < 2; i++)
+		if (cuf_gpu->look_up(&found, &found) || loader.asked)
+			return 3;
+	snprintf(path, sizeof(path), "%s/libother.so.1", folder);
+	map_library(path);
+	if (cuf_gpu->look_up(&found, &found) || loader.asked)
+		return 4;
+	snprintf(path, sizeof(path), "%s/libcuda.so.535", folder);
+	map_library(path);
+	loader.loads = CUDA_IS_LOADED;
+	answer.type = 2;
+	answer.managed = true;
+	return cuf_gpu->look_up(&found, &found) || loader.asked != 1 || found.kind != CUF_KIND_MANAGED ? 5 : 0;
+}
+
+static void test_child_without_cuda(void **state)
+{
+	struct fake *fake;
 	int status = 0;
 	pid_t child;
 
 	(void)state;
+	if (access("/proc/self/maps", R_OK))
+		skip();
+	assert_int_equal(fake_setup((void **)&fake), 0);
 	loader.loads = CUDA_IS_LOADED - 1;
 	child = fork();
-	if (!child) {
-		loader.asked = 0;
-		_exit(cuf_gpu->look_up(&found, &found) || cuf_gpu->look_up(&found, &found) || loader.asked != 2);
-	}
+	if (!child)
+		_exit(child_asks(fake->root));
 	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(fake_teardown((void **)&fake), 0);
 	assert_int_equal(status, 0);
 	loader.loads = CUDA_IS_LOADED;
 }
