@@ -58,6 +58,7 @@ static void in_child(void)
 	cuf_counts_after_fork();
 	cuf_driver_after_fork();
 	cuf_gpu_after_fork();
+	cuf_log_after_fork();
 	unlock_all();
 	cuf_engines_in_child();
 	cuf_driver_in_child();

@@ -56,6 +56,7 @@ void cuf_driver_after_fork(void);
 void cuf_engines_after_fork(void);
 void cuf_gpu_after_fork(void);
 void cuf_inodes_after_fork(void);
+void cuf_log_after_fork(void);
 void cuf_pool_after_fork(void);
 void cuf_streams_after_fork(void);
 /* These take and release the locks of all batches: before fork(), and after it in parent and child. */

@@ -34,6 +34,13 @@ static enum cuf_level most = CUF_LOG_ERROR;
 static char place[PATH_MAX];
 static int log_fd = -1;
 
+/*
+ * localtime_r() and gmtime_r() take a lock of the C library that a thread of the parent may have had at a fork(), and no child
+ * gets it then.  So a child has the offset from UTC that the parent saw last: 0 if it never opened the driver.
+ */
+static bool in_child;
+static long offset_seconds;	/* both with the lock */
+
 int cuf_log_level_of(const char *word)
 {
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -50,18 +57,63 @@ static void close_log(void)
 	log_fd = -1;
 }
 
+static int days_of_year(int year)
+{
+	return year % 4 || (year % 100 == 0 && year % 400) ? 365 : 366;
+}
+
+static int days_of_month(int year, int month)
+{
+	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+
+	return days[month] + (month == 1 && days_of_year(year) == 366);
+}
+
+static void compute_time(time_t since_1970, struct tm *parts)
+{
+	long long days = since_1970 / 86400, seconds = since_1970 % 86400;
+	int year = 1970, month = 0;
+
+	for (; days >= days_of_year(year); year++)
+		days -= days_of_year(year);
+	for (; days >= days_of_month(year, month); month++)
+		days -= days_of_month(year, month);
+	*parts = (struct tm){
+		.tm_year = year - 1900, .tm_mon = month, .tm_mday = (int)days + 1, .tm_hour = (int)(seconds / 3600),
+		.tm_min = (int)(seconds / 60 % 60), .tm_sec = (int)(seconds % 60),
+	};
+}
+
+static void take_time(time_t now, struct tm *parts)
+{
+	if (in_child) {
+		compute_time(now + offset_seconds, parts);
+		return;
+	}
+	localtime_r(&now, parts);
+	offset_seconds = parts->tm_gmtoff;
+}
+
+void cuf_log_after_fork(void)
+{
+	in_child = true;
+}
+
 /* An opening of the driver that failed may have written to another place. */
 void cuf_log_set(enum cuf_level level, const char *file, const char *folder)
 {
+	time_t now = time(NULL);
 	char before[PATH_MAX];
+	struct tm parts;
 
 	cuf_lock(CUF_LOCK_LOG);
+	take_time(now, &parts);
 	__atomic_store_n(&most, level, __ATOMIC_RELAXED);
 	memcpy(before, place, sizeof(before));
 	if (file[0])
 		snprintf(place, sizeof(place), "%s", file);
 	else if (folder[0])
-		snprintf(place, sizeof(place), "%s/cufile_%d_%lld.log", folder, getpid(), (long long)time(NULL));
+		snprintf(place, sizeof(place), "%s/cufile_%d_%lld.log", folder, getpid(), (long long)now);
 	else
 		snprintf(place, sizeof(place), "cufile.log");
 	if (strcmp(before, place))
@@ -71,15 +123,15 @@ void cuf_log_set(enum cuf_level level, const char *file, const char *folder)
 
 static void write_line(enum cuf_level level, const char *text)
 {
-	char line[LINE_BYTES + 256], when[32];
+	char line[LINE_BYTES + 256];
 	struct timespec now;
 	struct tm parts;
 	int bytes;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	localtime_r(&now.tv_sec, &parts);
-	strftime(when, sizeof(when), "%d-%m-%Y %H:%M:%S", &parts);
-	bytes = snprintf(line, sizeof(line), "%s:%03ld [pid=%d tid=%d] %s %s\n", when, now.tv_nsec / 1000000,
+	take_time(now.tv_sec, &parts);
+	bytes = snprintf(line, sizeof(line), "%02d-%02d-%04d %02d:%02d:%02d:%03ld [pid=%d tid=%d] %s %s\n", parts.tm_mday,
+			 parts.tm_mon + 1, parts.tm_year + 1900, parts.tm_hour, parts.tm_min, parts.tm_sec, now.tv_nsec / 1000000,
 			 getpid(), gettid(), words[level], text);
 	if (log_fd < 0)
 		log_fd = open(place, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);

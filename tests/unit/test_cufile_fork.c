@@ -201,6 +201,66 @@ static void test_child_lets_go(void **state)
 	assert_int_equal(status, 0);
 }
 
+static bool in_child;
+
+struct tm *__real_localtime_r(const time_t *now, struct tm *parts);
+struct tm *__wrap_localtime_r(const time_t *now, struct tm *parts);
+
+/* Another thread was in it at the fork(). */
+struct tm *__wrap_localtime_r(const time_t *now, struct tm *parts)
+{
+	while (in_child)
+		pause();
+	return __real_localtime_r(now, parts);
+}
+
+static void local_minute(char text[32])
+{
+	time_t now = time(NULL);
+	struct tm parts;
+
+	strftime(text, 32, "%d-%m-%Y %H:%M:", localtime_r(&now, &parts));
+}
+
+static int child_logs(struct scene *scene)
+{
+	void *handle = NULL;
+
+	alarm(HANG_SECONDS);
+	in_child = true;
+	unlink(scene->log);
+	return register_fd(-1, &handle).code != CUF_INVALID_VALUE || cuFileDriverClose_v2().code;
+}
+
+/* Its times are those of the parent's time zone. */
+static void test_child_logs(void **state)
+{
+	struct scene *scene = *state;
+	char before[32], after[32], line[64] = "";
+	FILE *log;
+	pid_t child;
+	int status;
+
+	setenv("TZ", "here-13:45", 1);
+	tzset();
+	assert_int_equal(cuFileDriverOpen().code, 0);
+	local_minute(before);
+	child = fork();
+	if (!child)
+		end_child(child_logs(scene));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	local_minute(after);
+	unsetenv("TZ");
+	tzset();
+	log = fopen(scene->log, "re");
+	assert_true(log && fgets(line, sizeof(line), log));
+	fclose(log);
+	line[strlen(before)] = '\0';
+	if (strcmp(line, before))
+		assert_string_equal(line, after);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +268,7 @@ int main(void)
 		SCENE_TEST(test_fork_with_threads),
 		SCENE_TEST(test_fork_while_closing),
 		SCENE_TEST(test_child_lets_go),
+		SCENE_TEST(test_child_logs),
 	};
 
 	return cmocka_run_group_tests_name("cufile_fork", tests, make_machine, remove_machine);
