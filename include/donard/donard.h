@@ -62,7 +62,7 @@
  *   ENOTBLK     the path names nothing that lies on NVMe drives
  *   ENXIO       the range goes past the end
  *   EOPNOTSUPP  this machine, kernel or device cannot do it
- *   EPERM       the queue belongs to another thread or process, a sandbox or container forbids it, or the kernel is locked down
+ *   EPERM       the queue or meter belongs to another thread or process, a sandbox or container forbids it, or the kernel is locked down
  *   EPROTO      the peer or server is not donard, or is another version of it
  *   EPROTONOSUPPORT  the log of a write cache is of another version
  *   ERANGE      the number is too large

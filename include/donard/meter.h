@@ -17,7 +17,8 @@
  * The library is libdonard-meter, which is built on libdonard; link with both
  * (pkg-config libdonard-meter).  The conventions are those of donard.h.  Two
  * measurements at the same time disturb each other; the exact meter refuses the
- * second with -EBUSY.
+ * second with -EBUSY.  A meter belongs to the process that opened it: in a child of fork() it can only be closed, which does
+ * nothing to the parent's measurement.
  */
 #ifndef DONARD_METER_H
 #define DONARD_METER_H
@@ -177,7 +178,7 @@ int donard_meter_own_of(struct donard_meter *meter, pid_t pid, const void *memor
  * does later is counted as well.
  *
  * Returns 0; -EBUSY while another process measures, or this meter counts already; -EIO when the lab's meter does not answer;
- * -EOPNOTSUPP when the meter cannot count here, -EACCES where it needs root.
+ * -EOPNOTSUPP when the meter cannot count here, -EACCES where it needs root, -EPERM in a child of the process that opened it.
  */
 int donard_meter_begin(struct donard_meter *meter);
 
@@ -186,7 +187,7 @@ int donard_meter_begin(struct donard_meter *meter);
  * @meter: the meter
  * @result: filled in also on failure, with nothing known
  *
- * Returns 0; -EINVAL without a begin; -EIO when the counters cannot be read.
+ * Returns 0; -EINVAL without a begin; -EIO when the counters cannot be read; -EPERM in a child of the process that opened it.
  */
 int donard_meter_end(struct donard_meter *meter, struct donard_measurement *result);
 

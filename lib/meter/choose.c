@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "meter/kind.h"
 
@@ -62,6 +63,7 @@ DND_METER_PUBLIC int donard_meter_open(struct donard_context *ctx, const char *k
 	if (!made)
 		return dnd_meter_fail_memory(ctx);
 	made->ctx = ctx;
+	made->process = getpid();
 	rc = kind ? open_named(ctx, made, kind) : open_best(ctx, made);
 	if (rc) {
 		free(made);
@@ -73,11 +75,25 @@ DND_METER_PUBLIC int donard_meter_open(struct donard_context *ctx, const char *k
 	return 0;
 }
 
+/* Events, tools and the lab's meter are shared with the parent, which may be counting. */
+static bool is_inherited(const struct donard_meter *meter)
+{
+	return meter->process != getpid();
+}
+
+static int fail_inherited(const struct donard_meter *meter)
+{
+	return donard_fail(meter->ctx, EPERM, NULL, "this meter belongs to the process that opened it, and this one is its child. "
+			   "Open one in each.");
+}
+
 DND_METER_PUBLIC void donard_meter_close(struct donard_meter *meter)
 {
 	DND_LETS_GO(METER, meter);
 	if (!meter)
 		return;
+	if (is_inherited(meter))
+		meter->counting = false;
 	dnd_instructions_close(meter);
 	meter->kind->close(meter);
 	dnd_handle_free(meter, sizeof(*meter));
@@ -110,6 +126,8 @@ DND_METER_PUBLIC int donard_meter_begin(struct donard_meter *meter)
 	DND_USES(METER, meter);
 	int rc;
 
+	if (is_inherited(meter))
+		return fail_inherited(meter);
 	if (meter->counting)
 		return dnd_meter_fail(meter->ctx, DND_E_BUSY, "this meter is counting already: end that first.");
 	rc = meter->kind->begin(meter->ctx, meter);
@@ -124,9 +142,12 @@ DND_METER_PUBLIC int donard_meter_begin(struct donard_meter *meter)
 static int not_counting(const struct donard_meter *meter, struct donard_measurement *found,
 			struct donard_measurement *result)
 {
-	dnd_missing(found, "Nothing was counted.");
+	int rc = is_inherited(meter) ? fail_inherited(meter) :
+		 dnd_meter_fail(meter->ctx, DND_E_BAD_OPTION, "this meter is not counting: call donard_meter_begin() first.");
+
+	dnd_missing(found, "Nothing was counted: %s", donard_error(meter->ctx));
 	dnd_struct_give(result, found, sizeof(*found));
-	return dnd_meter_fail(meter->ctx, DND_E_BAD_OPTION, "this meter is not counting: call donard_meter_begin() first.");
+	return rc;
 }
 
 DND_METER_PUBLIC int donard_meter_end(struct donard_meter *meter, struct donard_measurement *result)
@@ -141,7 +162,7 @@ DND_METER_PUBLIC int donard_meter_end(struct donard_meter *meter, struct donard_
 
 	if (!dnd_struct_has_size(result))
 		return dnd_meter_fail(meter->ctx, DND_E_BAD_OPTION, DND_NO_SIZE, "donard_measurement", "donard_measurement");
-	if (!meter->counting)
+	if (!meter->counting || is_inherited(meter))
 		return not_counting(meter, &found, result);
 	found.seconds = dnd_now_seconds() - meter->started_seconds;
 	dnd_instructions_end(meter, &found);

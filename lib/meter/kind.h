@@ -24,6 +24,7 @@ struct dnd_event_count {
 
 struct donard_meter {
 	struct donard_context *ctx;	/* the program's */
+	pid_t process;			/* a child of fork() has a copy of what is this one's */
 	const struct dnd_meter_kind *kind;
 	void *state;			/* belongs to the kind */
 	struct dnd_meter_own {

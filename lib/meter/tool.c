@@ -179,6 +179,7 @@ int dnd_tool_start(struct donard_context *ctx, struct dnd_tool *tool, const char
 
 	dnd_tool_init(tool);
 	tool->name = argv[0];
+	tool->starter = getpid();
 	if (!environment)
 		return dnd_meter_fail_memory(ctx);
 	rc = connect_all(tool, theirs);
@@ -272,7 +273,7 @@ void dnd_tool_kill(struct dnd_tool *tool)
 	close_fd(&tool->control);
 	close_fd(&tool->output);
 	close_fd(&tool->errors);
-	if (tool->pid <= 0)
+	if (tool->pid <= 0 || tool->starter != getpid())
 		return;
 	kill(-tool->pid, SIGKILL);
 	while (waitpid(tool->pid, &tool->status, 0) < 0 && errno == EINTR)
@@ -384,6 +385,7 @@ int dnd_tool_finish(struct donard_context *ctx, struct dnd_tool *tool)
 	uint64_t limit_ns = now_ns + dnd_tool_limit_ms * 1000000ULL;
 	uint64_t nudge_ns = now_ns + NUDGE_MS * 1000000ULL;
 
+	shutdown(tool->input, SHUT_WR);		/* a child of fork() may have it, too */
 	close_fd(&tool->input);
 	close_fd(&tool->control);
 	while (!has_ended(tool)) {

@@ -23,6 +23,7 @@
 struct dnd_tool {
 	const char *name;
 	pid_t pid;			/* 0: none runs */
+	pid_t starter;			/* the process that it is a child of */
 	int status;			/* as of waitpid() */
 	int input, control;		/* ours; -1 when closed */
 	int output, errors;
@@ -44,7 +45,7 @@ int dnd_tool_await(struct donard_context *ctx, struct dnd_tool *tool, const char
 /* Reports no failure: the caller notices that the tool does not print what it should. */
 void dnd_tool_send(int fd, const char *text);
 int dnd_tool_finish(struct donard_context *ctx, struct dnd_tool *tool);
-/* May be called at any time, and more than once. */
+/* May be called at any time, and more than once.  A child of the starter closes only its connections. */
 void dnd_tool_kill(struct dnd_tool *tool);
 
 /* As strtod(), but takes the numbers that the tool prints, whatever locale our user's program has set. */

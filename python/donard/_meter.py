@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 from typing import TYPE_CHECKING, Any, Iterable
 
+from ._errors import wrong_thread
 from ._library import Record, ffi, lib, meter_lib, name, sized, text
 
 if TYPE_CHECKING:
@@ -91,6 +93,8 @@ class Measuring:
         measured = sized("donard_measurement")
         try:
             rc = meter_lib.donard_meter_end(self._meter.handle, measured)
+            if rc == -errno.EPERM and error is None:
+                raise wrong_thread("this meter", "process")
             if error is None:
                 self._context._check(rc)
             self.result = Measurement.of(measured)

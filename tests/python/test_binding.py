@@ -363,6 +363,23 @@ class Meters(WithContext):
             pass
         self.assertEqual(measuring.result.meter, "none")
 
+    # The measurement is the parent's, whichever way the child leaves its with statement.
+    def test_the_child_of_a_fork(self):
+        for leaves in (lambda: None, sys.exit):
+            child = None
+            try:
+                with donard.measure("none") as measuring:
+                    child = os.fork()
+                    if not child:
+                        leaves()
+            except (donard.Error, SystemExit) as error:
+                os._exit(getattr(error, "code", None) not in ("wrong-thread", None))
+            finally:
+                if child == 0:
+                    os._exit(2)
+            self.assertEqual(os.waitpid(child, 0)[1], 0)
+            self.assertTrue(measuring.result.missing)
+
     def test_no_such_meter(self):
         with self.assertRaises(donard.Error) as caught:
             with self.context.measure("frob"):

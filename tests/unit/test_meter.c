@@ -202,6 +202,46 @@ static void tools_that_refuse(void **state)
 	assert_refused(fake, "perf", -EOPNOTSUPP, "perf's dram_read_bytes was not printed");
 }
 
+static int ends_in_child(struct donard_meter *meter)
+{
+	struct donard_measurement result = { .size = sizeof(result) };
+	bool refused = donard_meter_begin(meter) == -EPERM && donard_meter_end(meter, &result) == -EPERM && !result.known &&
+		       strstr(result.missing, "belongs to the process that opened it");
+
+	donard_meter_close(meter);
+	return !refused;
+}
+
+/* One ends the parent's measurement, and another is there with what it inherited when the parent does. */
+static void children_leave_the_tool_alone(void **state)
+{
+	struct donard_measurement result = { .size = sizeof(result) };
+	struct fake *fake = *state;
+	struct donard_meter *meter;
+	pid_t ending, staying;
+	int status, rc;
+
+	fake_folder(fake, "bus/event_source/devices/amd_umc_0");
+	fake_tool(fake, "perf", PERF_BEGINS PERF_STOPS "cat; cat $C/perf-umc.csv");
+	assert_int_equal(donard_meter_open(fake->ctx, "perf", &meter), 0);
+	assert_int_equal(donard_meter_begin(meter), 0);
+	ending = fork();
+	if (!ending)
+		_exit(ends_in_child(meter));
+	assert_int_equal(waitpid(ending, &status, 0), ending);
+	assert_int_equal(status, 0);
+	staying = fork();
+	while (!staying)
+		pause();
+	rc = donard_meter_end(meter, &result);
+	kill(staying, SIGKILL);
+	assert_int_equal(waitpid(staying, &status, 0), staying);
+	assert_int_equal(rc, 0);
+	assert_int_equal(result.count[DONARD_DRAM_READ], 5602648 * 64);
+	donard_meter_close(meter);
+	assert_no_children();
+}
+
 /* As likwid-perfctr does when it cannot set its counters up. */
 static void ends_what_likwid_stopped(void **state)
 {
@@ -262,7 +302,7 @@ static void tools_that_fail_later(void **state)
 	assert_int_equal(donard_meter_end(meter, &result), -EINVAL);
 	assert_string_equal(result.meter, "likwid");
 	assert_int_equal(result.known, 0);
-	assert_says(result.missing, "Nothing was counted.");
+	assert_says(result.missing, "Nothing was counted: this meter is not counting");
 	fake_tool(fake, "likwid-perfctr", LIKWID_BEGINS "echo broken >&2; exit 1");
 	assert_int_equal(donard_meter_begin(meter), 0);
 	assert_int_equal(donard_meter_end(meter, &result), -EIO);
@@ -629,7 +669,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(runs_likwid), TEST(asks_likwid_for_each_socket), TEST(runs_perf),
 		TEST(runs_perf_on_amd), TEST(runs_the_real_perf), TEST(with_signals_ignored),
-		TEST(wakes_likwid), TEST(ends_what_likwid_stopped),
+		TEST(wakes_likwid), TEST(children_leave_the_tool_alone), TEST(ends_what_likwid_stopped),
 		TEST(tools_that_refuse), TEST(tools_that_are_missing),
 		TEST(tools_that_misbehave), TEST(tools_that_fail_later), TEST(counts_resctrl),
 		TEST(other_groups_of_resctrl), TEST(refuses_resctrl), TEST(none_and_unknown), TEST(the_best_of_none), TEST(none_in_a_file),
