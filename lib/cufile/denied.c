@@ -135,5 +135,7 @@ int cuf_denied(const struct cuf_file *file, int fd)
 	if (file->is_regular)
 		return regular_denied(file, fd);
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	return readlink(link, path, sizeof(path) - 1) > 0 && is_on(CUF_DENIED_DEVICES, path, file) ? CUF_IO_DISABLED : 0;
+	if (readlink(link, path, sizeof(path) - 1) < 0)
+		path[0] = '\0';		/* without /proc its number tells */
+	return is_on(CUF_DENIED_DEVICES, path, file) ? CUF_IO_DISABLED : 0;
 }

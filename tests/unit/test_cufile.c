@@ -4,9 +4,11 @@
  * xfs under /tmp, and io_uring.
  */
 #include <sys/resource.h>
+#include <sys/sysmacros.h>
 
 #include "cufile_scene.h"
 #include "base/mounts.h"
+#include "cufile/denied.h"
 #include "cufile/log.h"
 
 /* ---- the driver ---- */
@@ -586,6 +588,25 @@ static void test_pin_limit(void **state)
 	assert_int_equal(cuFileBufRegister(scene->device, 65536, 0).code, CUF_DEVICE_NOT_FOUND);
 }
 
+/* Where there is no /proc, its number tells. */
+static void test_denied_drive_without_name(void **state)
+{
+	struct scene *scene = *state;
+	struct cuf_file drive = { .name = (char *)"", .device = makedev(259, 7) };
+	char text[256], node[128];
+
+	snprintf(node, sizeof(node), "%s/node", machine->root);
+	if (mknod(node, S_IFBLK | 0600, drive.device))
+		skip();		/* not root */
+	snprintf(text, sizeof(text), "{ \"denylist\": { \"devices\": [ \"%s\" ] } }", node);
+	write_text(scene->json, text);
+	assert_int_equal(cuFileDriverOpen().code, 0);
+	assert_int_equal(cuf_denied(&drive, -1), CUF_IO_DISABLED);
+	drive.device = makedev(259, 8);
+	assert_int_equal(cuf_denied(&drive, -1), 0);
+	unlink(node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -611,6 +632,7 @@ int main(void)
 		SCENE_TEST(test_too_many_files), SCENE_TEST(test_too_many_files_and_denylist),
 		SCENE_TEST(test_denied),
 		SCENE_TEST(test_denied_mount),
+		SCENE_TEST(test_denied_drive_without_name),
 		SCENE_TEST(test_buffers),
 		SCENE_TEST(test_pin_limit),
 	};
