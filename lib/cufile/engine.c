@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See engine.h.  Makes and ends engines, and manages the files and buffers that they know. */
 #include <limits.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cufile/codes.h"
@@ -229,6 +231,20 @@ static int adopt_file(struct cuf_engine *engine, struct cuf_use *use)
 	use->memory_align = info.memory_align_bytes;
 	use->end = use->file->is_regular ? UINT64_MAX : info.size_bytes;
 	return 0;
+}
+
+int cuf_engine_look_again(struct cuf_engine *engine, struct cuf_use *use)
+{
+	struct donard_file *before = use->donard;
+	uint64_t bytes;
+	int code;
+
+	if (ioctl(use->file->direct_fd, BLKGETSIZE64, &bytes) || bytes <= use->end)
+		return 0;
+	code = adopt_file(engine, use);
+	if (!code)
+		donard_file_close(before);	/* a fork() before this finds the file that is open */
+	return code;
 }
 
 /* The home's lock keeps the file in its table until the engine has it, where a deregistration finds it. */

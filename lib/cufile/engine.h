@@ -27,7 +27,7 @@ struct cuf_use {
 	struct cuf_file *file;	/* not freed before this is */
 	struct donard_file *donard;	/* NULL: compatibility mode */
 	uint64_t align, memory_align;
-	uint64_t end;		/* the end of a drive; UINT64_MAX for a file, which can grow */
+	uint64_t end;		/* of a drive, when this looked last; UINT64_MAX for a file */
 };
 
 /* A registered buffer as an engine knows it. */
@@ -68,6 +68,8 @@ void cuf_engine_leave(struct cuf_engine *engine);
 struct cuf_use *cuf_engine_file(struct cuf_engine *engine, uint64_t handle, int *code);
 /* Does the same for a buffer.  NULL with @code 0: no buffer with this first address is registered. */
 struct cuf_place *cuf_engine_buffer(struct cuf_engine *engine, uint64_t base, int *code);
+/* The engine is not locked.  Looks whether a drive has grown.  Returns 0 or a code. */
+int cuf_engine_look_again(struct cuf_engine *engine, struct cuf_use *use);
 /* The engine is not locked.  Finds a registered buffer that has all these bytes; NULL with @code 0 if there is none. */
 struct cuf_place *cuf_engine_around(struct cuf_engine *engine, uint64_t start, uint64_t bytes, int *code);
 /* All of the host's memory; the offset of a byte in it is its address minus *base. */

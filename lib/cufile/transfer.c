@@ -180,13 +180,17 @@ static void tell_ways(const struct cuf_transfer *transfer, const struct cuf_use 
 		(unsigned long long)bytes[CUF_WAY_COMPAT], result < 0 ? "; the request failed" : "");
 }
 
-/* Cuts the transfer at the end of a drive, which cannot grow. */
-static int end_at(struct cuf_transfer *transfer, const struct cuf_use *use)
+/* Cuts the transfer at the end of a drive, which does not grow by a write, but may have grown by LVM or the like. */
+static int end_at(struct cuf_engine *engine, struct cuf_transfer *transfer, struct cuf_use *use)
 {
 	uint64_t at = (uint64_t)transfer->file_offset;
+	int code;
 
-	if (use->end == UINT64_MAX)
+	if (use->end == UINT64_MAX || at + transfer->bytes <= use->end)
 		return 0;
+	code = cuf_engine_look_again(engine, use);
+	if (code)
+		return -code;
 	if (at >= use->end && transfer->writes && transfer->bytes) {
 		cuf_log(CUF_LOG_ERROR, "%s ends at %llu: nothing can be written at %llu", use->file->name,
 			(unsigned long long)use->end, (unsigned long long)at);
@@ -215,7 +219,7 @@ static int wrong_mode(const struct cuf_transfer *transfer, const struct cuf_file
 }
 
 /* @code: 0, or why @place could not be found. */
-static ssize_t begin_on(struct cuf_engine *engine, struct cuf_transfer *transfer, const struct cuf_use *use,
+static ssize_t begin_on(struct cuf_engine *engine, struct cuf_transfer *transfer, struct cuf_use *use,
 			struct cuf_place *place, int code)
 {
 	struct cuf_target target;
@@ -226,7 +230,7 @@ static ssize_t begin_on(struct cuf_engine *engine, struct cuf_transfer *transfer
 		return wrong_mode(transfer, use->file);
 	code = code ? -code : cuf_target_find(engine, transfer, place, &target);
 	if (!code)
-		code = end_at(transfer, use);
+		code = end_at(engine, transfer, use);
 	return code || !transfer->bytes ? code : run(engine, transfer, use, &target);
 }
 

@@ -122,6 +122,15 @@ on_dm() {
 	runs host "/dev/dm-$(dmsetup info --noheadings -c -o minor cufile)"
 }
 
+# As lvextend does it.
+grown_drive() {
+	modprobe -q dm-mod
+	dmsetup create cufile --noudevsync >"$WORK/dmsetup" 2>&1 <<<"0 8192 linear $LAB_ALPHA 2048" || fail "dmsetup: $(cat "$WORK/dmsetup")"
+	at_end "dmsetup remove --noudevsync cufile"
+	GROW="echo 0 16384 linear $LAB_ALPHA 2048 | dmsetup load cufile && dmsetup resume --noudevsync cufile" \
+		runs grown "/dev/dm-$(dmsetup info --noheadings -c -o minor cufile)"
+}
+
 # foreign_memory TYPE - pages of a region behind an address of the program's.
 foreign_memory() {
 	with_page_type p2pmem0 "$1"
@@ -202,6 +211,7 @@ packaged "on xfs" on_a_file xfs
 packaged "on a drive" on_a_drive
 packaged "on a file of md" on_md runs host /mnt/fs/cufile
 packaged "on device-mapper" on_dm
+packaged "a drive that grows" grown_drive
 packaged "without io_uring" without_uring
 packaged "with other settings" with_settings
 packaged "a mounted drive" mounted_drive

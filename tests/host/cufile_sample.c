@@ -12,6 +12,7 @@
  *	cufile_sample gpu-refused FILE	the same without leave, where it has no region
  *	cufile_sample theirs FILE	as gpu-compat, where the library is NVIDIA's: what differs is told
  *	cufile_sample gpu-removed FILE	the same, while its region is removed by $REGION_REMOVE, and added by $REGION_ADD
+ *	cufile_sample grown DRIVE	a drive that $GROW doubles, while it is registered
  *	cufile_sample claim DRIVE	what is registered for writing cannot be mounted
  *	cufile_sample claim-part DRIVE	the same, where its first partition is registered, too
  *	cufile_sample foreign FILE	memory of a device that is not CUDA's: a mapping of p2pmem0
@@ -559,6 +560,30 @@ static void removed_gpu(const char *path)
 	unlink(path);
 }
 
+/* Of a drive of the size of the data, the thread that has read it sees what is behind its old end. */
+static void grown(const char *path)
+{
+	CUfileDescr_t descriptor = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD, .handle.fd = open_file(path) };
+	void *memory = take_memory();
+	CUfileHandle_t handle = NULL;
+
+	CHECK(cuFileHandleRegister(&handle, &descriptor).err, CU_FILE_SUCCESS);
+	CHECK(cuFileRead(handle, memory, 65536, BYTES - 4096, 0), 4096);
+	CHECK(cuFileRead(handle, memory, 65536, BYTES, 0), 0);
+	CHECK(cuFileWrite(handle, memory, 65536, BYTES, 0), -1);
+	run("GROW");
+	put(memory, data, 65536);
+	CHECK(cuFileWrite(handle, memory, 65536, BYTES - 4096, 0), 65536);
+	CHECK(cuFileRead(handle, memory, 65536, BYTES + 4096, 0), 65536);
+	CHECK(cuFileRead(handle, memory, 65536, BYTES - 4096, 0), 65536);
+	check_bytes(memory, data, 65536, __LINE__);
+	CHECK(cuFileRead(handle, memory, 65536, 2 * BYTES - 4096, 0), 4096);
+	cuFileHandleDeregister(handle);
+	CHECK(cuFileDriverClose().err, CU_FILE_SUCCESS);
+	give_memory(memory);
+	close(descriptor.handle.fd);
+}
+
 /* Asked as mount() asks. */
 static int may_be_mounted(const char *path)
 {
@@ -727,6 +752,8 @@ int main(int argc, char **argv)
 		refused_gpu(argv[2]);
 	else if (!strcmp(argv[1], "gpu-removed"))
 		removed_gpu(argv[2]);
+	else if (!strcmp(argv[1], "grown"))
+		grown(argv[2]);
 	else if (!strcmp(argv[1], "claim"))
 		claim(argv[2]);
 	else if (!strcmp(argv[1], "claim-part"))
