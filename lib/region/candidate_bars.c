@@ -6,19 +6,27 @@
 #include "region/control.h"
 #include "region/region.h"
 
+static void say_why_unset(struct donard_context *ctx, const char *bdf, char *text, size_t text_bytes)
+{
+	char region[P2PMEM_NAME_BYTES], anew[DND_ANEW_BYTES];
+
+	if (!dnd_region_quarantined_of(ctx, bdf, region)) {
+		snprintf(text, text_bytes, "the BAR has no address: enable decoding above 4 GiB in the "
+			 "firmware's setup, or boot with pci=realloc");
+		return;
+	}
+	dnd_pci_anew(ctx, bdf, anew);
+	snprintf(text, text_bytes, "the BAR has no address, perhaps because it lay on the memory of %s, which is in quarantine: "
+		 "end its holders, then have the function made anew (%s)", region, anew);
+}
+
 static void find_obstacle(struct donard_context *ctx, const struct dnd_function *function, const struct dnd_bar *bar,
 			  char *text, size_t text_bytes)
 {
 	const char *driver = function->identity->driver;
-	char region[P2PMEM_NAME_BYTES], anew[DND_ANEW_BYTES];
 
-	dnd_pci_anew(ctx, function->bdf, anew);
-	if (dnd_bar_unset(bar) && dnd_region_quarantined_of(ctx, function->bdf, region))
-		snprintf(text, text_bytes, "the BAR has no address, perhaps because it lay on the memory of %s, which is in quarantine: "
-			 "end its holders, then have the function made anew (%s)", region, anew);
-	else if (dnd_bar_unset(bar))
-		snprintf(text, text_bytes, "the BAR has no address: enable decoding above 4 GiB in the "
-			 "firmware's setup, or boot with pci=realloc");
+	if (dnd_bar_unset(bar))
+		say_why_unset(ctx, function->bdf, text, text_bytes);
 	else if (!strcmp(driver, "nvme"))	/* the advice to unbind it would take the drive away */
 		snprintf(text, text_bytes, "the driver nvme uses %s. The module can tell root whether this is its "
 			 "Controller Memory Buffer or Persistent Memory Region: modprobe p2pmem",
