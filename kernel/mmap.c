@@ -81,18 +81,6 @@ static vm_fault_t insert_chunk(struct p2pmem_file *f, struct vm_fault *vmf,
 	return compat_insert_chunk(vmf, p2pmem_page(f->region, granule));
 }
 
-/*
- * A reset would swallow the zeros of a new page, so the process is made to repeat the
- * access.  It handles signals between two tries.  If the kernel makes the access on behalf
- * of the process, no signal is handled between two tries, so a fatal one must end the
- * access here.  The caller has left the gate, for which the end of the region waits.
- */
-static vm_fault_t fault_again(void)
-{
-	schedule_timeout_killable(1);
-	return fatal_signal_pending(current) ? VM_FAULT_SIGBUS : VM_FAULT_NOPAGE;
-}
-
 /* The file is a region's own.  Mappings of a dma-buf come by export_mmap(). */
 static bool is_own(const struct file *filp)
 {
@@ -173,28 +161,28 @@ bool p2pmem_who_maps(struct p2pmem_who *who, struct p2pmem_file *f)
 	       who_maps(who, r->export_inode->i_mapping, f);
 }
 
+typedef vm_fault_t (*insert_fn)(struct p2pmem_file *f, struct vm_fault *vmf,
+				const struct p2pmem_span *span);
+
 /*
  * Calls @insert for the memory behind the fault, unless the region is ending.  The file's
  * lock makes faults of all sizes take turns: each first looks at the entries that others
- * have made.
+ * have made.  Returns VM_FAULT_RETRY if a reset would swallow the zeros of a new page.
  */
-static vm_fault_t handle_fault(struct vm_fault *vmf,
-			       vm_fault_t (*insert)(struct p2pmem_file *f,
-						    struct vm_fault *vmf,
-						    const struct p2pmem_span *span))
+static vm_fault_t try_fault(struct vm_fault *vmf, insert_fn insert)
 {
 	struct p2pmem_file *f = file_behind(vmf->vma->vm_file);
 	struct p2pmem_region *r = f->region;
 	vm_fault_t ret = VM_FAULT_SIGBUS;
 	struct p2pmem_span span;
 	unsigned int noio;
-	bool resetting;
 
 	if (!p2pmem_enter(r))
 		return ret;
 	noio = memalloc_noio_save();	/* @insert makes page tables; gate.c */
-	resetting = READ_ONCE(r->resetting);
-	if (!resetting) {
+	if (READ_ONCE(r->resetting)) {
+		ret = VM_FAULT_RETRY;
+	} else {
 		mutex_lock(&f->lock);
 		if (p2pmem_file_find_locked(f, vmf->pgoff, &span))
 			ret = insert(f, vmf, &span);
@@ -204,7 +192,39 @@ static vm_fault_t handle_fault(struct vm_fault *vmf,
 	}
 	memalloc_noio_restore(noio);
 	p2pmem_leave(r);
-	return resetting || ret == VM_FAULT_RETRY ? fault_again() : ret;
+	return ret;
+}
+
+/*
+ * How long an access by the kernel waits for a reset.  Its process holds mmap_lock, and may
+ * be in a call of another driver for which that driver's part in the same recovery waits:
+ * mlx5 ends its RDMA device there, which waits for ibv_reg_mr() (synchronize_srcu() in
+ * uverbs_disassociate_api_pre()).  The region's own end of the reset comes after that.
+ * A reset by hand takes a second or two.
+ */
+#define KERNEL_PATIENCE	(3 * HZ)
+
+/*
+ * Waits outside the gate, for which the end of the region waits.  A process repeats its own
+ * access, and handles signals between two tries.  An access that the kernel makes on behalf
+ * of a process handles none, so a fatal one ends it here.
+ */
+static vm_fault_t handle_fault(struct vm_fault *vmf, insert_fn insert)
+{
+	vm_fault_t ret = try_fault(vmf, insert);
+	unsigned long end = jiffies + KERNEL_PATIENCE;
+
+	while (ret == VM_FAULT_RETRY) {
+		schedule_timeout_killable(1);
+		if (fatal_signal_pending(current))
+			return VM_FAULT_SIGBUS;
+		if (vmf->flags & FAULT_FLAG_USER)
+			return VM_FAULT_NOPAGE;
+		if (time_after(jiffies, end))
+			return VM_FAULT_SIGBUS;
+		ret = try_fault(vmf, insert);
+	}
+	return ret;
 }
 
 static vm_fault_t p2pmem_fault(struct vm_fault *vmf)

@@ -34,6 +34,8 @@ leave_bytes() {
 	random_file "$WORK/before" "$TOUCHED_BYTES"
 	regio write p2pmem0 "$TOUCHED_FROM" "$TOUCHED_BYTES" "$WORK/before"
 	head -c "$TOUCHED_BYTES" /dev/zero >"$WORK/zeros"
+	touch "$WORK/seen"
+	chown user "$WORK" "$WORK/seen"
 }
 
 look() {
@@ -42,8 +44,6 @@ look() {
 
 # start_touch - of those pages, by somebody else; TOUCH is the pid.
 start_touch() {
-	touch "$WORK/seen"
-	chown user "$WORK" "$WORK/seen"
 	look "$WORK/seen" >"$WORK/touch" 2>&1 &
 	TOUCH=$!
 	at_end "kill -KILL $TOUCH 2>/dev/null"
@@ -71,6 +71,10 @@ touch_ends() {
 # shows_nothing - neither what was seen then nor what is there now are another user's bytes.
 shows_nothing() {
 	same_bytes "what was seen meanwhile" "$WORK/zeros" "$WORK/seen" "$TOUCHED_BYTES"
+	shows_nothing_afterwards
+}
+
+shows_nothing_afterwards() {
 	look "$WORK/seen"
 	same_bytes "what is seen afterwards" "$WORK/zeros" "$WORK/seen" "$TOUCHED_BYTES"
 }
@@ -96,6 +100,23 @@ touched_in_recovery() {
 	recovery_ends "$calls"
 	touch_ends 0
 	shows_nothing
+	goes_on
+}
+
+# What another function's recovery waits for may be a call in which the kernel touches the memory: it gives up, since the region's
+# own end of the reset comes later.
+touched_by_the_kernel() {
+	leave_bytes
+	start_recovery hold=Y fatal=Y
+	within 20 recovery_is held
+	exits 1 'Bad address' as user timeout 60 python3 -c "if True:
+		import mmap, os
+		memory = mmap.mmap(os.open('/dev/p2pmem0', os.O_RDWR), $TOUCHED_BYTES)
+		os.preadv(os.open('/dev/zero', os.O_RDONLY), [memory], 0)"
+	recovery_is held || fail "the recovery did not wait for the touch"
+	echo N >/sys/module/recovery/parameters/hold
+	recovery_ends "frozen reset slot_reset resume"
+	shows_nothing_afterwards
 	goes_on
 }
 
@@ -224,6 +245,7 @@ others_fail() {
 
 recovery_tests() {
 	core lt "error recovery, fatal" touched_in_recovery "frozen reset slot_reset resume" fatal=Y
+	lt "error recovery, touched by the kernel" touched_by_the_kernel
 	lt "error recovery, not fatal" recovered_without_reset "normal resume"
 	if can failed-recovery; then
 		lt "error recovery, not fatal, bus is reset" touched_in_recovery "normal reset slot_reset resume" vote=$VOTE_RESET
