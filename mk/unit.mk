@@ -93,7 +93,7 @@ $(BUILD)/tests/unit/test_rdma_server: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap
 	$(addprefix dnd_,region_resets region_try_sync) $(addprefix dnd_listener_,open next close) \
 	$(addprefix dnd_session_,begin serve end reject))
 
-$(BUILD)/tests/unit/test_join_fail: UNIT_LIBS := -Wl$(comma)--wrap=dnd_drive_lost
+$(BUILD)/tests/unit/test_join_fail: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_,drive_lost region_try_sync)
 $(BUILD)/tests/unit/test_residency: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_drive_,is_direct ask_again)
 $(BUILD)/tests/unit/test_identity: UNIT_LIBS := -Wl$(comma)--wrap=dnd_mounts_each
 $(BUILD)/tests/unit/test_candidates: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_config_read uname)

@@ -155,6 +155,16 @@ static int failed_in_reset(struct dnd_join *join, const char *what, uint64_t off
 			join->drive->path, what, (unsigned long long)offset);
 }
 
+/*
+ * The kernel pins no page that nobody has touched yet while its device is being reset, and does not wait long for the end
+ * of a reset (kernel/mmap.c).
+ */
+static bool region_is_away(const struct dnd_join *join, int error_number)
+{
+	return error_number == EFAULT && join->region && !join->bounced && join->region->fd >= 0 &&
+	       dnd_region_try_sync(join->region, false) == -EIO;
+}
+
 /* EINTR: the kernel cancelled the command (drivers/nvme/host/ioctl.c: NVME_REQ_CANCELLED). */
 static int cancelled(struct dnd_join *join, const char *what, uint64_t offset)
 {
@@ -233,6 +243,8 @@ int dnd_join_failed(struct dnd_join *join, bool writes, uint64_t offset, int err
 		return rc;
 	if (meets_reset(join))
 		return failed_in_reset(join, what, offset);
+	if (region_is_away(join, error_number))
+		return dnd_region_access_failed(join->ctx, join->region, EIO);
 	if ((error_number == ESTALE || error_number == EROFS) && join->generic)
 		return changed_below(join, what, offset, error_number);
 	rc = changed(join, writes, offset, error_number);

@@ -4,6 +4,8 @@
  * no root.
  */
 #include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "drive/stack.h"
 #include "fake_sysfs.h"
@@ -18,6 +20,15 @@ int __wrap_dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *dr
 {
 	(void)ctx, (void)drive;
 	return 0;
+}
+
+static int sync_says;
+
+int __wrap_dnd_region_try_sync(const struct dnd_region *region, bool durable);
+int __wrap_dnd_region_try_sync(const struct dnd_region *region, bool durable)
+{
+	(void)region, (void)durable;
+	return sync_says;
 }
 
 static struct dnd_region region_of(uint32_t kind)
@@ -125,12 +136,32 @@ static void remedies_of_no_route(void **state)
 	assert_says(donard_error(fake->ctx), "by an unknown path. Switch ACS redirection off at the ports");
 }
 
+/* Of memory that nobody has touched, while its device is being reset. */
+static void pages_that_are_away(void **state)
+{
+	struct dnd_drive drive = { .fd = -1, .path = "/dev/nvme0n1", .blockdev = { .disk = "nvme0n1" } };
+	struct dnd_region region = region_of(P2PMEM_KIND_PCI_BAR);
+	struct dnd_join join = { .region = &region, .drive = &drive, .dram = DND_DRAM_GETS };
+	struct fake *fake = *state;
+
+	join.ctx = fake->ctx;
+	region.fd = eventfd(0, EFD_CLOEXEC);
+	sync_says = -EIO;
+	assert_int_equal(dnd_join_failed(&join, false, 0, EFAULT, 0), -EIO);
+	assert_says(donard_error(fake->ctx), "p2pmem0: the device was reset meanwhile");
+	sync_says = 0;
+	assert_int_equal(dnd_join_failed(&join, false, 0, EFAULT, 0), -EFAULT);
+	assert_says(donard_error(fake->ctx), "/dev/nvme0n1: read at offset 0 failed");
+	close(region.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(generic_pages_where_they_can_be_had, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(arrays_and_paths, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(remedies_of_no_route, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(pages_that_are_away, fake_setup, fake_teardown),
 	};
 
 	return cmocka_run_group_tests_name("join_fail", tests, NULL, NULL);
