@@ -14,7 +14,7 @@ regions_after_reboot() {
 	mkdir -p "$LOGS/reboot"
 	boot switch -- donard-cli region save --config /mnt/share/etc &&
 		boot switch --no-regions -- sh -c "$apply >/mnt/share/same" &&
-		boot rootports --no-regions -- sh -c "$apply >/mnt/share/moved; echo \$? >/mnt/share/status"
+		boot rootports --no-regions -- sh -c "$apply >/mnt/share/moved; echo \$? >/mnt/share/status" || return
 	cat "$LOGS"/reboot/{same,moved,status}
 	python3 - "$LOGS/reboot" <<-'END'
 		import json, sys
@@ -29,15 +29,16 @@ regions_after_reboot() {
 # Such a kernel maps the pages write-back, so that the other types are refused, and by their cause. The guest joins its two outputs,
 # since nothing else has them in order.
 without_pat() {
-	local kernel=$1 add="donard-cli region add --kind pci-bar --device \$LAB_GPU_BDF --bar 2" seen
+	local kernel=$1 add="donard-cli region add --kind pci-bar --device \$LAB_GPU_BDF --bar 2" seen status=0
 	seen=$(tests/rig/lab run --kernel "$kernel" --append nopat --no-regions -- sh -c "
 		exec 2>&1
 		$add --memtype uc; echo status \$?
 		$add; echo status \$?
 		$add --memtype wb >/dev/null; echo status \$?
-		cat /sys/class/p2pmem/p2pmem0/memtype" 2>&1 | grep -E '^(donard-cli|status|wb|wc|uc)')
-	seen=${seen//$'\r'/}
-	printf 'seen: %s\n' "$seen"
+		cat /sys/class/p2pmem/p2pmem0/memtype" 2>&1) || status=$?
+	printf 'seen, with status %d: %s\n' "$status" "$seen"
+	((status == 0)) || return
+	seen=$(grep -E '^(donard-cli|status|wb|wc|uc)' <<<"${seen//$'\r'/}")
 	[[ $seen == *'no PAT'*'memory type uc'*'use memory type wb'*'status 3'*'no PAT'*'memory type wc'*'status 3'*'status 0'*wb ]]
 }
 
