@@ -52,10 +52,9 @@ below_a_space() {
 	TMPDIR="$LOGS/a folder" "$@"
 }
 
-# Numbers have a comma in Turkish, and 'i' is no small 'I'. Without the package "locales" there is no such locale, of which each
-# program may complain.
+# Numbers have a comma in Turkish, and 'i' is no small 'I'.
 in_turkish() {
-	localedef -i tr_TR -f UTF-8 "$LOGS/tr_TR.UTF-8" || true
+	localedef -i tr_TR -f UTF-8 "$LOGS/tr_TR.UTF-8" || return
 	LOCPATH=$LOGS LC_ALL=tr_TR.UTF-8 LANGUAGE=tr "$@"
 }
 
