@@ -110,9 +110,10 @@ static inline struct dev_pagemap *compat_get_dev_pagemap(unsigned long pfn)
  * any pagemap, and mappings need no VM_MIXEDMAP, with which mm/huge_memory.c
  * would not give the reference of such an entry back.
  *
- * Entries marked as device memory (pmd_devmap(), until 6.15), which were made for
- * DAX devices: the pages stay single, and the entry holds no reference.  They are
- * not used before 6.5: there madvise(MADV_COLD) takes such an entry for a broken
+ * Entries marked as device memory (pmd_devmap()), which were made for DAX devices:
+ * the pages stay single, and the entry holds no reference.  From 6.15 on such an
+ * entry of a DAX inode is unmapped as that of a counted folio (zap_huge_pmd()).
+ * They are not used before 6.5, either: there madvise(MADV_COLD) takes such an entry for a broken
  * one and clears it without a flush of the TLB (mm/madvise.c and
  * pmd_none_or_trans_huge_or_clear_bad()), and the removal's sweep would miss it.
  */
@@ -121,7 +122,7 @@ static inline struct dev_pagemap *compat_get_dev_pagemap(unsigned long pfn)
 #define COMPAT_HAS_FOLIOS	1
 #define COMPAT_HAS_DEVMAP	0
 #elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0) && \
-	LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0) && \
+	LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0) && \
 	defined(CONFIG_ARCH_HAS_PTE_DEVMAP) && \
 	defined(CONFIG_TRANSPARENT_HUGEPAGE) && defined(CONFIG_FS_DAX)
 #define COMPAT_HAS_FOLIOS	0
