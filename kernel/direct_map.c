@@ -12,11 +12,13 @@
  * The last address for which the kernel can make struct pages: its direct map ends there.
  * Before 6.19, and before the stable kernels of January 2026, KASLR may have cut it
  * short, to RAM and CONFIG_RANDOMIZE_MEMORY_PHYSICAL_PADDING TiB (arch/x86/mm/kaslr.c).
- * BARs of large servers lie higher.
+ * BARs of large servers lie higher.  Before 6.11, and before the stable kernels of
+ * September 2024, the kernel's own answer did not regard that: page tables for memory
+ * beyond would lie in the vmalloc area, which follows the direct map.
  */
 static u64 direct_map_end(void)
 {
-	return mhp_get_pluggable_range(true).end;
+	return min_t(u64, mhp_get_pluggable_range(true).end, VMALLOC_START - PAGE_OFFSET - 1);
 }
 
 /* For donard-cli doctor, before anybody adds a region. */
