@@ -41,7 +41,7 @@
  *   ECONNREFUSED  nobody listens at the RDMA address, or the server refuses this client
  *   ECONNRESET  the RDMA peer, or the link to it, is gone
  *   EHOSTUNREACH  no peer-to-peer route between the two devices
- *   EEXIST      the memory is a region already
+ *   EEXIST      the memory is a region already, or its own driver has struct pages for it that p2pmem cannot use
  *   EFAULT      part of the program's buffer is not mapped, or the buffer is not plain memory
  *   EILSEQ      the log of a write cache is damaged
  *   EINTR       a signal ended the wait
@@ -498,7 +498,8 @@ struct donard_region_add {
  * Returns N; -ENODEV when there is no such function, when it does not answer, or when the module's control device has no node;
  * -ENXIO when the range goes past the end of the memory; -EINVAL, -E2BIG when @what describes no memory;
  * -EBUSY when another driver owns the function or has claimed a part of the range, when another program has enabled a CMB, or
- * somebody still holds the memory from before its device vanished; -EEXIST when that memory is a region already;
+ * somebody still holds the memory from before its device vanished; -EEXIST when that memory is a region already, or its own
+ * driver has struct pages for it that p2pmem cannot use;
  * -ENOSPC when less of a CMB is free than was asked for, and when there are 256 regions;
  * -EACCES unless the caller is root; -EPERM while the kernel is locked down; -EROFS for DONARD_KIND_PCI_BAR where
  * sysfs is read-only; -EHOSTUNREACH when no page type was named and none is safe; -EOPNOTSUPP without the module, and

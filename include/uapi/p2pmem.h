@@ -40,7 +40,8 @@
  *   EOPNOTSUPP  this provider, page type or kernel cannot do it; REGION_ADD of gpu-nvidia:
  *               the function does not have a driver with NVIDIA's peer-to-peer interface
  *   ENOTTY      the module is older than this call
- *   EEXIST      the memory is offered as a region already
+ *   EEXIST      the memory is offered as a region already, or its own driver has struct
+ *               pages for it that p2pmem cannot use
  *   EUCLEAN     the kernel once failed to make struct pages for the memory, and did
  *               not clean up: it cannot be offered until the next boot
  *   EIO         the device lost its state (reset): bytes written since the last
