@@ -6,7 +6,8 @@ BINDIR  := $(PREFIX)/bin
 MANDIR  := $(PREFIX)/share/man
 COMPDIR := $(PREFIX)/share/bash-completion/completions
 STATDIR := $(PREFIX)/share/donard/donardstat
-# Messages and man pages name docs/X.md: below this folder, as in a checkout, with all that the documents link to.
+# Messages and man pages name docs/X.md: below this folder, as in a checkout. Man pages, CONTRIBUTING.md and the
+# sources that the documents link to lie elsewhere, or are in a checkout alone.
 DOCDIR  := $(PREFIX)/share/doc/donard
 EXAMPLEDIR := $(DOCDIR)/docs/examples
 FIGUREDIR := $(DOCDIR)/docs/benchmarks
