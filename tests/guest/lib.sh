@@ -13,6 +13,9 @@
 #                              slow host cannot be the cause (tests/host/chances.sh)
 #   1..RESULTS                 at the end of the boot
 
+# A command that fails ends a test also where its output is taken.
+shopt -s inherit_errexit
+
 # Time limits are those of an idle host, this many times over: a busy one stands still for seconds at a time. No test is
 # about time; a limit only keeps what never happens from being waited for without end.
 PATIENCE=5
@@ -189,6 +192,7 @@ check_kernel_log() {
 
 # Cleaning up is a test's own: it adds commands with at_end, which run last in, first out.
 AT_END=()
+CLEANING_UP=
 
 at_end() {
 	AT_END+=("$*")
@@ -210,12 +214,24 @@ spoil() {
 }
 
 clean_up() {
-	local status=$? i
+	local status=$? command
 	set +e
-	for ((i = ${#AT_END[@]} - 1; i >= 0; i--)); do
-		eval "${AT_END[i]}"
+	CLEANING_UP=yes
+	while ((${#AT_END[@]} > 0)); do
+		command=${AT_END[-1]}
+		unset 'AT_END[-1]'
+		eval "$command"
 	done
 	exit "$status"
+}
+
+# end_test - has failed. An assertion in a command of at_end does not keep those that are left from running.
+end_test() {
+	[[ -z $CLEANING_UP ]] || {
+		false
+		clean_up
+	}
+	exit 1
 }
 
 # Drives change their numbers when they are unplugged or bound again.
@@ -242,14 +258,14 @@ bdf_of() {
 
 fail() {
 	say_failed "$@"
-	exit 1
+	end_test
 }
 
 # wrong WHAT... - like fail, of what no slow host can cause: bytes that are not those expected, or a count of them.
 wrong() {
 	printf 'WRONG: %s\n' "$*"
 	printf 'at: %s\n' "$(caller_chain)"
-	exit 1
+	end_test
 }
 
 say_failed() {
