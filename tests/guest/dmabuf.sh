@@ -571,13 +571,13 @@ removed_while_they_come_and_go() {
 		pids+=($!)
 		at_end "kill -KILL $! 2>/dev/null"
 	done
+	for i in 1 2 3; do
+		within 20 grep -qs '^unmap: ok' "$WORK/$((i * MIB))"
+	done
 	for i in 1 2 3 4 5; do
 		sleep 0.$i
 		donard-cli region remove p2pmem0
 		donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >/dev/null
-	done
-	for i in 1 2 3; do
-		within 20 grep -q '^unmap: ok' "$WORK/$((i * MIB))"	# had a mapping at all
 	done
 	touch "$WORK/enough"
 	wait "${pids[@]}"
