@@ -94,6 +94,7 @@ $(BUILD)/tests/unit/test_rdma_server: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap
 	$(addprefix dnd_session_,begin serve end reject))
 
 $(BUILD)/tests/unit/test_join_fail: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_,drive_lost region_try_sync)
+$(BUILD)/tests/unit/test_legs: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_,drive_look_again drive_open_leg join_probe)
 $(BUILD)/tests/unit/test_residency: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_drive_,is_direct ask_again)
 $(BUILD)/tests/unit/test_identity: UNIT_LIBS := -Wl$(comma)--wrap=dnd_mounts_each
 $(BUILD)/tests/unit/test_candidates: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_config_read uname)

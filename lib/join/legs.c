@@ -138,7 +138,7 @@ uint32_t dnd_join_legs_of(const struct dnd_drive *drive, uint64_t offset, uint64
 }
 
 /* The file system may have written the block elsewhere (drive/locate.c), or moved it since: only now it says where. */
-static bool lies_elsewhere(const struct dnd_trial *top, const struct dnd_place_on_leg *copy)
+static bool lies_elsewhere(const struct dnd_trial *top, const struct dnd_place_on_leg *copy, enum dnd_change change)
 {
 	struct dnd_places now;
 
@@ -146,28 +146,32 @@ static bool lies_elsewhere(const struct dnd_trial *top, const struct dnd_place_o
 	for (size_t i = 0; i < now.count; i++)
 		if (now.copies[i].leg == copy->leg && now.copies[i].offset_bytes == copy->offset_bytes)
 			return false;
-	return now.count;
+	return now.count || change != DND_UNCHANGED;
 }
 
 /*
- * A leg may have failed, or a volume or the block been moved, since it was asked where the block lies.  Then it is no
- * fault of the route that the nonce is not where it was expected.
+ * The nonce is not on the leg.  This leg may have failed, or a volume or the block been moved, since it was asked where the
+ * block lies: then it is no fault of the route, and this returns 0.  Else the failure stays, or is that of a look which failed
+ * for want of descriptors or memory: that shows no change.
  */
-static bool is_outdated(const struct dnd_trial *top, const struct dnd_place_on_leg *copy, bool *proven)
+static int excuse(const struct dnd_trial *top, const struct dnd_place_on_leg *copy, bool *proven)
 {
 	const struct dnd_join *join = top->join;
 	struct dnd_failure mismatch = dnd_failure_keep(join->ctx);
+	enum dnd_change change;
+	bool has_left;
 	int rc;
 
-	if (dnd_drive_look_again(join->ctx, join->drive, &rc) != DND_UNCHANGED) {
-		*proven = *proven && dnd_blockdev_legs_left(&join->drive->blockdev) & 1U << copy->leg;
-		return true;
+	change = dnd_drive_look_again(join->ctx, join->drive, &rc);
+	if (dnd_error_is_want(rc))
+		return rc;
+	has_left = dnd_blockdev_legs_left(&join->drive->blockdev) & 1U << copy->leg;
+	if (!has_left && change != DND_CHANGED && !lies_elsewhere(top, copy, change)) {
+		dnd_failure_put_back(join->ctx, &mismatch);
+		return -EBADMSG;
 	}
-	dnd_failure_put_back(join->ctx, &mismatch);
-	if (!lies_elsewhere(top, copy))
-		return false;
-	*proven = false;
-	return true;
+	*proven = *proven && has_left;
+	return 0;
 }
 
 /* Reads the nonce, which is in top->kept, back from the leg's own device. */
@@ -196,7 +200,7 @@ static int see_on_leg(struct dnd_trial *top, const struct dnd_place_on_leg *copy
 	dnd_drive_close(&alone.drive);
 	if (!rc)
 		top->join->legs.written |= 1U << copy->leg;
-	return rc == -EBADMSG && is_outdated(top, copy, proven) ? 0 : rc;
+	return rc == -EBADMSG ? excuse(top, copy, proven) : rc;
 }
 
 struct look {
