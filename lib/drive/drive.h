@@ -184,6 +184,8 @@ void dnd_drive_close(struct dnd_drive *drive);
  */
 int dnd_drive_check_kept(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t offset, uint64_t end_bytes,
 			 uint64_t *kept_end);
+/* Does the drive have data for part of this range?  False in a hole of a file, and if nobody knows. */
+bool dnd_drive_has_data(const struct dnd_drive *drive, uint64_t offset, uint64_t end_bytes);
 /* False for a file that is gone once it is closed. */
 bool dnd_drive_has_name(const struct dnd_drive *drive);
 /* Fails if the path leads to another file by now, or to none. */

@@ -12,6 +12,38 @@
 
 #define EXTENTS	32	/* asked for at once */
 
+union extents {
+	struct fiemap map;
+	char room[sizeof(struct fiemap) + EXTENTS * sizeof(struct fiemap_extent)];
+};
+
+/*
+ * Asks for the first extents of this range.  Does not use lseek(SEEK_HOLE), which would move the position of a descriptor that
+ * the program may read by itself.  Returns false if nobody knows them.
+ */
+static bool ask(int fd, uint64_t offset, uint64_t end, union extents *extents)
+{
+	memset(extents, 0, sizeof(*extents));
+	extents->map.fm_start = offset;
+	extents->map.fm_length = end - offset;
+	extents->map.fm_extent_count = EXTENTS;
+	return !ioctl(fd, FS_IOC_FIEMAP, &extents->map);
+}
+
+bool dnd_drive_has_data(const struct dnd_drive *drive, uint64_t offset, uint64_t end_bytes)
+{
+	union extents extents;
+
+	if (!drive->is_file)
+		return true;
+	if (!ask(drive->fd, offset, end_bytes, &extents))
+		return false;
+	for (uint32_t i = 0; i < extents.map.fm_mapped_extents; i++)
+		if (!(extents.map.fm_extents[i].fe_flags & FIEMAP_EXTENT_UNWRITTEN))
+			return true;
+	return false;
+}
+
 /* How far from @offset on the extents have data without a gap. */
 static uint64_t follow(const struct fiemap *map, uint64_t offset)
 {
@@ -25,26 +57,16 @@ static uint64_t follow(const struct fiemap *map, uint64_t offset)
 	return offset;
 }
 
-/*
- * Finds where the first hole begins, or returns @end.  Does not use lseek(SEEK_HOLE), which would move the position of a
- * descriptor that the program may read by itself.  What was written and flushed is in no unwritten extent.
- */
+/* Finds where the first hole begins, or returns @end.  What was written and flushed is in no unwritten extent. */
 static uint64_t find_hole(int fd, uint64_t offset, uint64_t end)
 {
-	union {
-		struct fiemap map;
-		char room[sizeof(struct fiemap) + EXTENTS * sizeof(struct fiemap_extent)];
-	} ask;
+	union extents extents;
 	uint64_t at = offset, behind;
 
 	for (; at < end; at = behind) {
-		memset(&ask, 0, sizeof(ask));
-		ask.map.fm_start = at;
-		ask.map.fm_length = end - at;
-		ask.map.fm_extent_count = EXTENTS;
-		if (ioctl(fd, FS_IOC_FIEMAP, &ask.map))
-			return end;	/* nobody knows */
-		behind = follow(&ask.map, at);
+		if (!ask(fd, at, end, &extents))
+			return end;
+		behind = follow(&extents.map, at);
 		if (behind == at)
 			return at;
 	}

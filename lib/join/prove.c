@@ -119,16 +119,9 @@ int dnd_trial_compare(struct dnd_trial *trial, const struct dnd_place *place, co
 /* Does the block come from the drive?  The kernel itself writes the zeros of a hole. */
 static bool drive_holds(const struct dnd_trial *trial)
 {
-	const struct dnd_drive *drive = trial->join->drive;
 	uint64_t offset = trial->proof->offset;
-	off_t data;
 
-	if (!drive->is_file)
-		return true;
-	if (drive->shared)	/* lseek() would move somebody else's position */
-		return false;
-	data = lseek(drive->fd, (off_t)offset, SEEK_DATA);
-	return data >= 0 && (uint64_t)data < offset + trial->join->align;
+	return dnd_drive_has_data(trial->join->drive, offset, offset + trial->join->align);
 }
 
 /* Tries other blocks, because another program may have read this one.  Leaves the first block in the place. */

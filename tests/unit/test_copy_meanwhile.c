@@ -330,6 +330,24 @@ static void by_handle(void **state)
 	close(fd);
 }
 
+/* So is that of a descriptor that donard has opened, and shows. */
+static void position_of_the_handle(void **state)
+{
+	struct scene *scene = *state;
+	struct donard_file_info info = { .size = sizeof(info) };
+	struct donard_copy_end src = { .size = sizeof(src) }, dst = { .size = sizeof(dst) };
+
+	src.file = open_file(scene, scene->out, 0);
+	assert_int_equal(donard_file_info(src.file, &info), 0);
+	assert_int_equal(donard_memory_claim(scene->fake->ctx, "p2pmem0", 0, REGION_BYTES, &dst.memory), 0);
+	assert_int_equal(lseek(info.fd, 12345, SEEK_SET), 12345);
+	assert_int_equal(donard_copy_between(&src, &dst, &scene->options, &scene->result), 0);
+	assert_int_equal(scene->result.route_evidence, DONARD_EVIDENCE_PROVEN);
+	assert_int_equal(lseek(info.fd, 0, SEEK_CUR), 12345);
+	donard_memory_free(dst.memory);
+	donard_file_close(src.file);
+}
+
 /* The proof empties the cache around its block, so this lies further on. */
 #define READ_FROM	(4L * REGION_BYTES)
 
@@ -407,8 +425,9 @@ static void nobody_tells_what_is_cached(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		MEANWHILE(holes), MEANWHILE(cut_at_the_end), MEANWHILE(no_holes), MEANWHILE(many_extents), MEANWHILE(names), MEANWHILE(new_file_is_taken),
-		MEANWHILE(other_names), MEANWHILE(by_handle), MEANWHILE(cached_before), MEANWHILE(journalled_meanwhile),
+		MEANWHILE(holes), MEANWHILE(cut_at_the_end), MEANWHILE(no_holes), MEANWHILE(many_extents), MEANWHILE(names),
+		MEANWHILE(new_file_is_taken), MEANWHILE(other_names), MEANWHILE(by_handle), MEANWHILE(position_of_the_handle),
+		MEANWHILE(cached_before), MEANWHILE(journalled_meanwhile),
 		MEANWHILE(nobody_tells_what_is_cached),
 	};
 
