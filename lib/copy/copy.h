@@ -63,6 +63,7 @@ struct dnd_copy {
 	bool stopped;			/* progress_fn asked for it */
 	bool has_lost;			/* the device of one was reset, and no bytes count */
 	bool has_moved;			/* the last byte, out of regions whose devices answered then, and had not been reset */
+	bool drive_failed;		/* what failed was a drive's alone, such as its flush: no region had a part in it */
 	uint32_t nvme_status;		/* of the command that failed, or 0 */
 };
 

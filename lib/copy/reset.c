@@ -42,17 +42,18 @@ bool dnd_copy_regions_answer(const struct dnd_copy *copy)
 }
 
 /* Can a reset explain this result?  Any other failure keeps its code and its text. */
-static bool may_come_of_reset(int rc)
+static bool may_come_of_reset(const struct dnd_copy *copy, int rc)
 {
-	return !rc || rc == -EBADMSG || rc == -EIO;
+	return !rc || (!copy->drive_failed && (rc == -EBADMSG || rc == -EIO));
 }
 
-/* Nobody knows which bytes are good. */
-static void count_none(struct donard_copy_result *result)
+/* Nobody knows which bytes are good, for the reason that @reset stands for. */
+static void count_none(struct donard_copy_result *result, int reset)
 {
 	result->bytes = result->bounced_bytes = 0;
 	result->durable = result->verified = false;
-	snprintf(result->durable_reason, sizeof(result->durable_reason), "a device was reset during the copy");
+	snprintf(result->durable_reason, sizeof(result->durable_reason), "a %s during the copy",
+		 reset == -EIO ? "device was reset" : "region went away");
 }
 
 static bool is_gone(struct dnd_copy *copy, const struct dnd_side *side)
@@ -73,7 +74,7 @@ static int check_late_removal(struct dnd_copy *copy, int rc, const struct dnd_fa
 		result->durable = result->verified = false;
 		snprintf(result->durable_reason, sizeof(result->durable_reason), "%s went away", copy->dst.region.name);
 	}
-	if (may_come_of_reset(rc) && (dst_gone || (rc && src_gone)))
+	if (may_come_of_reset(copy, rc) && (dst_gone || (rc && src_gone)))
 		return -ENODEV;
 	dnd_failure_put_back(copy->ctx, before);
 	return rc;
@@ -87,13 +88,13 @@ int dnd_copy_check_resets(struct dnd_copy *copy, int rc)
 	if (reset == -ENODEV && copy->has_moved)
 		return check_late_removal(copy, rc, &before);
 	/* Nothing is known of a region that is gone: what was counted may be there. */
-	if (!reset || (reset != -EIO && !may_come_of_reset(rc))) {
+	if (!reset || (reset != -EIO && !may_come_of_reset(copy, rc))) {
 		dnd_failure_put_back(copy->ctx, &before);
 		return rc;
 	}
 	copy->has_lost = true;
-	count_none(copy->result);
-	if (may_come_of_reset(rc))
+	count_none(copy->result, reset);
+	if (may_come_of_reset(copy, rc))
 		return reset;
 	dnd_failure_put_back(copy->ctx, &before);
 	dnd_fail_more(copy->ctx, "%s A device was reset meanwhile, so that no bytes count as copied.", dnd_copy_full_stop(copy));

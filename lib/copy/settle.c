@@ -125,6 +125,7 @@ static int settle_drive(struct dnd_copy *copy)
 		rc = check_kept(copy);
 	if (!rc && copy->dst.drive.unnamed)
 		rc = name_file(copy);
+	copy->drive_failed = rc;
 	if (rc)
 		return rc;
 	copy->dst.write_mark = dnd_drive_write_mark(copy->ctx, &copy->dst.drive);

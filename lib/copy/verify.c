@@ -35,6 +35,7 @@ static int load(struct dnd_copy *copy, const struct dnd_side *side, uint64_t at,
 	if (got >= (ssize_t)bytes)
 		return 0;
 	error_number = got < 0 ? errno : EIO;
+	copy->drive_failed = true;
 	rc = dnd_drive_lost(copy->ctx, &side->drive);
 	if (!rc)
 		rc = dnd_drive_shrank(copy->ctx, &side->drive, side->offset + at + bytes);

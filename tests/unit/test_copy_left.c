@@ -428,6 +428,7 @@ static void removed_afterwards(void **state)
 	assert_int_equal(copy(scene, "p2pmem0", scene->out), -ENODEV);
 	assert_int_equal(scene->result.bytes, 0);
 	assert_false(scene->result.durable);
+	assert_string_equal(scene->result.durable_reason, "a region went away during the copy");
 	played_reset = played_removed = false;
 	played_resets_at_removal = 1;
 	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EIO);
@@ -443,13 +444,60 @@ static void removed_afterwards(void **state)
 	assert_says(error_of(scene), "p2pmem0: the region went away");
 }
 
+static bool played_failed_flush;
+
+/* The region goes while the drive fails to flush what came out of it. */
+int fsync(int fd)
+{
+	if (!played_failed_flush)
+		return (int)syscall(SYS_fsync, fd);
+	played_removed = true;
+	errno = EIO;
+	return -1;
+}
+
+static int fail_to_read_again(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	(void)user, (void)done_bytes, (void)total_bytes;
+	if (phase == DONARD_PHASE_FLUSH)
+		played_removed = played_failed_reads = true;
+	return 0;
+}
+
+/* What the drive fails by itself is not explained by a region that went, or was reset, meanwhile. */
+static void drive_fails_without_its_region(void **state)
+{
+	struct scene *scene = *state;
+
+	fill_region(scene, scene->data);
+	write_file(scene->out, NULL, REGION_BYTES);
+	scene->options.length_bytes = REGION_BYTES;
+	played_failed_flush = true;
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EIO);
+	played_failed_flush = played_removed = false;
+	assert_says(error_of(scene), "cannot be flushed");
+	scene->options.progress_fn = fail_to_read_again;
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EIO);
+	assert_says(error_of(scene), "reading it again failed");
+	scene->options.progress_fn = remove_when_flushing;
+	played_failed_reads = played_removed = false;
+	played_resets_at_removal = 1;
+	played_failed_flush = true;
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EIO);
+	played_failed_flush = false;
+	played_resets_at_removal = 0;
+	assert_says(error_of(scene), "cannot be flushed");
+	assert_says(error_of(scene), "A device was reset meanwhile, so that no bytes count as copied.");
+	assert_int_equal(scene->result.bytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(old_file), CASE(short_file), CASE(new_file), CASE(over_what_a_handle_made), CASE(into_region), CASE(reset),
 		CASE(reset_behind_a_new_file), CASE(stopped_after_reset), CASE(region_apart), CASE(region_upwards), CASE(region_downwards),
 		CASE(large_blocks), CASE(stopped_at_the_end), CASE(stopped_without_its_region),
-		CASE(last_block_of_a_smaller_drive), CASE(removed_afterwards),
+		CASE(last_block_of_a_smaller_drive), CASE(removed_afterwards), CASE(drive_fails_without_its_region),
 	};
 
 	return cmocka_run_group_tests_name("copy, left behind", tests, NULL, NULL);
