@@ -71,7 +71,7 @@ static const char *bounced_after(unsigned int evidence)
 	case DONARD_BOUNCE_CHANGED:
 		return " (the devices below the drive changed meanwhile: LVM, md or multipath)";
 	case DONARD_BOUNCE_STATED:
-		return " (as the file system says; its page cache could not be watched)";
+		return " (as the file system or the kernel says; it could not be watched)";
 	}
 	return "";
 }

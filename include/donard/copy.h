@@ -118,7 +118,8 @@ const char *donard_evidence_text(enum donard_evidence evidence);
  * @DONARD_BOUNCE_UNKNOWN: it is not known, for instance after a copy that failed
  * @DONARD_BOUNCE_STATED: the file system says that it reads and writes the file
  *	directly; the copy could not watch the file's page cache, for instance because the
- *	user may read the file but not write it
+ *	user may read the file but not write it.  Or the copy could not see in the end whether the devices below a drive had
+ *	changed, for want of descriptors or memory
  * @DONARD_BOUNCE_WATCHED: a direct read left nothing in the page cache; after the copy the
  *	cache held no more of what was read from a file than before, and nothing of what was
  *	written to one.  A drive or partition itself has no page cache in the way of direct I/O

@@ -25,6 +25,7 @@ struct dnd_side {
 	struct dnd_join join;		/* joins the drive to the copy's region */
 	struct dnd_residency before;	/* the cached pages of the file's range when the copy began */
 	bool changed;			/* during the copy, what the drive is made of became another */
+	bool unseen;			/* the last look at what it is made of failed for want of descriptors or memory */
 	uint32_t moves_before;		/* dnd_blockdev_moves() of the drive when the copy began */
 	/* dnd_drive_write_mark() of the source when the copy began, or of the destination when all was flushed */
 	uint64_t write_mark;

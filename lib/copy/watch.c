@@ -29,7 +29,7 @@ int dnd_copy_check_files(struct dnd_copy *copy)
 }
 
 /* Keeps the failure that there is. */
-static enum dnd_change look_again(struct dnd_copy *copy, struct dnd_side *side)
+static void look_again(struct dnd_copy *copy, struct dnd_side *side)
 {
 	struct dnd_failure before = dnd_failure_keep(copy->ctx);
 	enum dnd_change change;
@@ -37,7 +37,8 @@ static enum dnd_change look_again(struct dnd_copy *copy, struct dnd_side *side)
 
 	change = dnd_drive_look_again(copy->ctx, &side->drive, &rc);
 	dnd_failure_put_back(copy->ctx, &before);
-	return change;
+	side->unseen = dnd_error_is_want(rc);
+	side->changed |= change == DND_CHANGED && !side->unseen;
 }
 
 static bool has_moved(const struct dnd_side *side)
@@ -80,7 +81,7 @@ void dnd_copy_watch_begin(struct dnd_copy *copy)
 /* No page cache lies between a drive itself and direct I/O. */
 static bool known(const struct dnd_side *side)
 {
-	return side->is_memory || !side->drive.is_file || side->join.cached == DND_CACHED_NOT;
+	return side->is_memory || (!side->unseen && (!side->drive.is_file || side->join.cached == DND_CACHED_NOT));
 }
 
 static enum donard_bounce_evidence evidence(const struct dnd_copy *copy)
@@ -92,8 +93,10 @@ static enum donard_bounce_evidence evidence(const struct dnd_copy *copy)
 
 void dnd_copy_watch(struct dnd_copy *copy, struct dnd_side *side)
 {
-	if (!side->is_memory)
-		side->changed |= look_again(copy, side) == DND_CHANGED || has_moved(side);
+	if (side->is_memory)
+		return;
+	look_again(copy, side);
+	side->changed |= has_moved(side);
 }
 
 /* If legs changed during the copy, nobody knows by which route the bytes went. */
@@ -132,9 +135,9 @@ int dnd_copy_watch_end(struct dnd_copy *copy)
 
 	if (!rc)
 		rc = end_side(copy, &copy->dst, &cached_bytes);
-	result->bounced_evidence = cached_bytes ? DONARD_BOUNCE_AT_MOST : evidence(copy);
 	src_changed = dnd_copy_has_changed(copy, &copy->src);
 	dst_changed = dnd_copy_has_changed(copy, &copy->dst);
+	result->bounced_evidence = cached_bytes ? DONARD_BOUNCE_AT_MOST : evidence(copy);
 	if (has_moved(&copy->dst))
 		doubt_durability(copy);
 	if ((src_changed || dst_changed) && !copy->bounced) {

@@ -11,6 +11,7 @@
 #include "copy_scene.h"
 #include "donard/file.h"
 #include "donard/memory.h"
+#include "drive/drive.h"
 #include "says.h"
 
 #define HALF	(REGION_BYTES / 2)
@@ -348,6 +349,32 @@ static void position_of_the_handle(void **state)
 	donard_file_close(src.file);
 }
 
+static bool played_want;
+
+enum dnd_change __real_dnd_drive_look_again(struct donard_context *ctx, const struct dnd_drive *drive, int *rc);
+enum dnd_change __wrap_dnd_drive_look_again(struct donard_context *ctx, const struct dnd_drive *drive, int *rc);
+enum dnd_change __wrap_dnd_drive_look_again(struct donard_context *ctx, const struct dnd_drive *drive, int *rc)
+{
+	if (!played_want)
+		return __real_dnd_drive_look_again(ctx, drive, rc);
+	*rc = dnd_fail_errno(ctx, EMFILE, "block/md0: cannot be opened");
+	return DND_CHANGED;
+}
+
+/* Who cannot look does not know of a change. */
+static void cannot_look(void **state)
+{
+	struct scene *scene = *state;
+
+	played_want = true;
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), 0);
+	played_want = false;
+	assert_int_equal(scene->result.bounced_evidence, DONARD_BOUNCE_STATED);
+	assert_int_equal(scene->result.bounced_bytes, 0);
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), 0);
+	assert_int_equal(scene->result.bounced_evidence, DONARD_BOUNCE_WATCHED);
+}
+
 /* The proof empties the cache around its block, so this lies further on. */
 #define READ_FROM	(4L * REGION_BYTES)
 
@@ -427,7 +454,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		MEANWHILE(holes), MEANWHILE(cut_at_the_end), MEANWHILE(no_holes), MEANWHILE(many_extents), MEANWHILE(names),
 		MEANWHILE(new_file_is_taken), MEANWHILE(other_names), MEANWHILE(by_handle), MEANWHILE(position_of_the_handle),
-		MEANWHILE(cached_before), MEANWHILE(journalled_meanwhile),
+		MEANWHILE(cannot_look), MEANWHILE(cached_before), MEANWHILE(journalled_meanwhile),
 		MEANWHILE(nobody_tells_what_is_cached),
 	};
 
