@@ -48,6 +48,13 @@ static bool was_written(struct dnd_copy *copy, const struct dnd_side *side)
 	return !side->is_memory && dnd_drive_was_written(copy->ctx, &side->drive, side->write_mark);
 }
 
+/* Then the copy overwrites bytes of its own source. */
+static bool lies_on_source(const struct dnd_copy *copy)
+{
+	return !copy->src.is_memory && !copy->dst.is_memory &&
+	       dnd_drive_may_hold(copy->ctx, &copy->src.drive, &copy->dst.drive);
+}
+
 /* Names what is known to have changed the bytes, and else does not accuse the drive alone: nobody counts a region's stores. */
 static void say_why(struct dnd_copy *copy)
 {
@@ -61,6 +68,9 @@ static void say_why(struct dnd_copy *copy)
 		dnd_fail_more(copy->ctx, " The devices below %s changed during the copy. Copy again.", copy->src.label);
 	else if (dnd_copy_has_changed(copy, &copy->dst))
 		dnd_fail_more(copy->ctx, " The devices below %s changed during the copy. Copy again.", copy->dst.label);
+	else if (lies_on_source(copy))
+		dnd_fail_more(copy->ctx, " %s lies on %s, so that the copy wrote to what it read, which may be why. Put the file "
+			      "on another drive, and copy again.", copy->dst.label, copy->src.label);
 	else
 		dnd_fail_more(copy->ctx, " Copy again. If it stays so, and no other program writes to either of them, suspect the "
 			      "route or the drive.");

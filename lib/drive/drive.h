@@ -238,6 +238,8 @@ enum dnd_sharing {
 
 enum dnd_sharing dnd_drive_overlap(const struct dnd_drive *a, uint64_t a_offset, const struct dnd_drive *b,
 		       uint64_t b_offset, uint64_t length);
+/* May the file lie on the drive, or on a part of it? */
+bool dnd_drive_may_hold(struct donard_context *ctx, const struct dnd_drive *drive, const struct dnd_drive *file);
 /* locate.c: where a byte of the drive or file lies; no place if it is in a hole, or if nobody knows */
 void dnd_drive_locate(const struct dnd_drive *drive, uint64_t offset_bytes, struct dnd_places *places);
 /* Opens a leg as a drive of its own, for reading.  It borrows @path, its name in errors.  -errno without a text. */

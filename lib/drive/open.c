@@ -600,3 +600,10 @@ enum dnd_sharing dnd_drive_overlap(const struct dnd_drive *a, uint64_t a_offset,
 				      b->blockdev.start_bytes + b_offset, length);
 	return dnd_stack_share(&a->blockdev, &b->blockdev);
 }
+
+bool dnd_drive_may_hold(struct donard_context *ctx, const struct dnd_drive *drive, const struct dnd_drive *file)
+{
+	return !drive->is_file && file->is_file &&
+	       (dnd_blockdev_conflicts(ctx, drive->device, file->device) ||
+		dnd_stack_share(&drive->blockdev, &file->blockdev) != DND_APART);
+}

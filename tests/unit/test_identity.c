@@ -155,6 +155,27 @@ static struct dnd_drive drive_of(struct fake *fake, dev_t device, const char *pa
 	return drive;
 }
 
+/* VERIFY says of a file on what is copied that the copy wrote to its own source. */
+static void file_on_the_drive(void **state)
+{
+	struct fake *fake = ((struct scene *)*state)->fake;
+	struct dnd_drive disk, part, other, file;
+
+	path_of(fake, 8, NQN);
+	path_of(fake, 9, NQN);
+	second_partition(fake);
+	disk = drive_of(fake, DISK(9), "/dev/nvme9n1");
+	part = drive_of(fake, PART(8), "/dev/nvme8n1p1");
+	other = drive_of(fake, SECOND_PART, "/dev/nvme9n1p2");
+	file = drive_of(fake, PART(9), "/mnt/file");
+	file.is_file = true;
+	assert_true(dnd_drive_may_hold(fake->ctx, &disk, &file));
+	assert_true(dnd_drive_may_hold(fake->ctx, &part, &file));
+	assert_false(dnd_drive_may_hold(fake->ctx, &other, &file));
+	assert_false(dnd_drive_may_hold(fake->ctx, &disk, &part));
+	assert_false(dnd_drive_may_hold(fake->ctx, &file, &file));
+}
+
 static void bytes_of_one_namespace(void **state)
 {
 	struct fake *fake = ((struct scene *)*state)->fake;
@@ -457,7 +478,8 @@ static void exported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(disks_of_one_namespace), CASE(bytes_of_one_namespace), CASE(used_by_another_name), CASE(stale_volumes),
+		CASE(disks_of_one_namespace), CASE(file_on_the_drive), CASE(bytes_of_one_namespace),
+		CASE(used_by_another_name), CASE(stale_volumes),
 		CASE(disk_of_the_partition_is_used), CASE(used_by_a_btrfs), CASE(used_by_an_xfs_elsewhere),
 		CASE(adopts_no_mounted_device), CASE(stale_arrays), CASE(replaced_while_opened), CASE(exported),
 	};
