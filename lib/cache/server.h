@@ -54,6 +54,7 @@ struct dnd_cache_session {
 	uint32_t depth, unanswered;
 	uint64_t nonce;
 	uint64_t admitted_ns;
+	uint64_t said_ns;			/* when its last message came */
 	bool passed_by;		/* its requests wait for those of another client (commit.c) */
 	uint64_t taken_bytes;			/* of the window, since the beginning, as the client counts */
 	uint64_t told_bytes;			/* how many of these the client knows to be released */

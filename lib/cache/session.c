@@ -225,6 +225,7 @@ static int on_message(void *user, const uint8_t *bytes, size_t length)
 
 	if (rc || session->withdrawn)
 		return rc;
+	session->said_ns = dnd_now_ns();
 	tell_came(session);
 	switch (message.type) {
 	case DND_WIRE_PING:
