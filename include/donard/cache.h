@@ -147,8 +147,8 @@ struct donard_cache_serve_options {
  * -EHOSTUNREACH, -EOPNOTSUPP when the drive, or the RDMA device, cannot reach the NVRAM directly; -EOPNOTSUPP also for volatile
  * NVRAM, or an address that no RDMA device serves; -ETIMEDOUT when no name server answers; -EACCES, -EPERM for NVRAM, a drive,
  * an RDMA device or a port that this user may not use, or a status socket that it may not make; -ENOSPC for too little NVRAM;
- * -EAGAIN without a thread to be had; -EIO, -ENOMEM; -EINVAL, -E2BIG for wrong options; others as donard_file_open() returns
- * them for @backing.
+ * -EAGAIN without a thread to be had; -EINTR after a signal; -EIO, -ENOMEM; -EINVAL, -E2BIG for wrong options; others as
+ * donard_file_open() returns them for @backing.
  */
 int donard_cache_serve(struct donard_context *ctx, const char *nvram, const char *backing,
 		       const struct donard_cache_serve_options *options);

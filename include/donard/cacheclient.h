@@ -252,7 +252,8 @@ int donard_cache_flush(struct donard_cache *cache, uint32_t flags, void *user);
  * Without this call, the first request that uses the memory registers it.
  *
  * Returns 0; -EHOSTUNREACH when the RDMA device of this side has no route to the memory, -EBUSY while that device is being
- * bound or reset, or the memory's is reset; -EINVAL, -EOPNOTSUPP, -EROFS, -ENODEV, -EAGAIN, -ECONNRESET, -EPERM, -ENOMEM.
+ * bound or reset, or the memory's is reset; -EINTR after a signal; -EINVAL, -EOPNOTSUPP, -EROFS, -ENODEV, -EAGAIN,
+ * -ECONNRESET, -EPERM, -ENOMEM.
  */
 int donard_cache_register(struct donard_cache *cache, struct donard_memory *memory,
 			  unsigned int directions);

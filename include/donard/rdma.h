@@ -108,7 +108,8 @@ struct donard_rdma_registration_info {
  * @registration: set to what donard_rdma_deregister() ends
  *
  * The call registers the memory as a dma-buf if device and region support that, and
- * else by its mapping.  It registers a memory that came as a dma-buf as that dma-buf.
+ * else by its mapping.  It registers a memory that came as a dma-buf as that dma-buf.  If the
+ * import of the dma-buf fails only for the moment, so does the call: try again.
  * Peers get exactly the given rights; donard asks for neither on-demand paging nor
  * relaxed ordering.  Memory into which the device READs needs DONARD_RDMA_LOCAL_WRITE, and over
  * iWARP DONARD_RDMA_WRITE: there the peer writes what was asked for.
@@ -119,7 +120,7 @@ struct donard_rdma_registration_info {
  * Returns 0; -EOPNOTSUPP when this device cannot register this memory; -EHOSTUNREACH when the
  * device has no route to it; -EBUSY while that device is being bound or reset, or the memory's
  * device is reset; -ENOMEM when the limit of locked memory is too low, or for want of memory;
- * -EMFILE, -ENFILE for want of a descriptor for the dma-buf; -ENXIO past the memory's end;
+ * -EINTR after a signal; -EMFILE, -ENFILE for want of a descriptor for the dma-buf; -ENXIO past the memory's end;
  * -ENODEV when the region is going away; -EROFS when @rights would write memory that may not be
  * written; -EINVAL for other rights; others when the device refuses the registration.
  */
@@ -423,7 +424,7 @@ struct donard_rdma_connect_options {
  * -EACCES, -EPERM when this user may not use the RDMA device; -ETIMEDOUT, -ECONNRESET, -EPROTO for the peer, and -ETIMEDOUT when
  * no name server answers; -EOPNOTSUPP, -ENETDOWN when no device reaches it, or it cannot register the memory; -EHOSTUNREACH when
  * the device has no route to the memory; -ECANCELED when stop_fn ended it; -EINVAL, -E2BIG for wrong options; -EIO, -ENODEV,
- * -EROFS of the memory; -EAGAIN without a thread to be had; -ENOMEM;
+ * -EROFS of the memory; -EAGAIN without a thread to be had; -EINTR after a signal; -ENOMEM;
  * others when the RDMA device of this side refuses what the connection needs.
  */
 int donard_rdma_connect(struct donard_context *ctx, const struct donard_rdma_connect_options *options,

@@ -2,7 +2,7 @@
 /*
  * A dma-buf is tried first: it can be revoked, works for pages that must not be
  * pinned, and lets the kernel check the route.  Devices that cannot import one
- * (soft RDMA) pin the mapping.
+ * (soft RDMA) pin the mapping.  One that only failed for the moment does not.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -225,8 +225,18 @@ static int import_refused(const struct donard_memory *memory, const struct ibv_p
 }
 
 /*
- * Of memory that can only be registered as a dma-buf.  Another device or other memory helps only if this is never possible;
- * a device that imports dma-bufs may fail for the moment, or for want of something else (include/uapi/p2pmem.h).
+ * Even where the mapping could be pinned, it is not for what passes: pins would stay, and nobody can revoke them, or tell
+ * their device of a reset.
+ */
+static bool may_pass(int error_number)
+{
+	return error_number == EAGAIN || error_number == EINTR || error_number == ENOMEM;
+}
+
+/*
+ * Of memory that can only be registered as a dma-buf, or of what may pass.  Another device or other memory helps only if this
+ * is never possible; a device that imports dma-bufs may fail for the moment, or for want of something else
+ * (include/uapi/p2pmem.h).
  */
 static int import_failed(const struct donard_memory *memory, const struct ibv_pd *pd,
 			 const struct dnd_registration *registration, int error_number)
@@ -244,6 +254,10 @@ static int import_failed(const struct donard_memory *memory, const struct ibv_pd
 	case EAGAIN:
 		return dnd_fail(memory->ctx, DND_E_BUSY, "%s cannot register %s now: its device is being reset, or its exporter has "
 				"something else to do first. Try again in a moment.", device_name(pd), dnd_memory_name(memory));
+	case EINTR:
+	case ENOMEM:
+		return dnd_fail_errno(memory->ctx, error_number, "%s cannot register %s as a dma-buf now", device_name(pd),
+				      dnd_memory_name(memory));
 	}
 	return dnd_fail_errno(memory->ctx, error_number, "%s cannot register %s as a dma-buf, and in no other way", device_name(pd),
 			      dnd_memory_name(memory));
@@ -266,7 +280,7 @@ int dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t l
 	/* Nothing that the texts below advise helps there. */
 	if (dnd_target_gone(memory))
 		return dnd_target_gone_text(memory->ctx, memory);
-	if (is_p2pdma(memory) || is_for_importers(memory))
+	if (is_p2pdma(memory) || is_for_importers(memory) || may_pass(error_number))
 		return import_failed(memory, pd, registration, error_number);
 	rc = check_route(memory, pd);
 	if (rc)

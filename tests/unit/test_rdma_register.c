@@ -216,10 +216,42 @@ static void p2pdma_pages_may_have_to_wait(void **state)
 	assert_says(donard_error(fake->ctx), "mlx5_2 cannot register p2pmem0 now: its device is being reset");
 	import_error = ENOMEM;
 	assert_int_equal(registers_p2pdma(fake), -ENOMEM);
-	assert_says(donard_error(fake->ctx), "mlx5_2 cannot register p2pmem0 as a dma-buf, and in no other way: Cannot allocate memory.");
+	assert_says(donard_error(fake->ctx), "mlx5_2 cannot register p2pmem0 as a dma-buf now: Cannot allocate memory.");
 	export_error = EMFILE;
 	assert_int_equal(registers_p2pdma(fake), -EMFILE);
 	assert_says(donard_error(fake->ctx), "Too many open files. This process has as many descriptors as it may");
+	end_exports();
+}
+
+/* Pins of the mapping would stay when that has passed: nobody can revoke them, and their device hears of no reset. */
+static void pages_are_not_pinned_for_what_passes(void **state)
+{
+	static const struct {
+		int error_number, rc;
+		const char *text;
+	} passes[] = {
+		{ EAGAIN, -EBUSY, "mlx5_2 cannot register p2pmem0 now: its device is being reset" },
+		{ EINTR, -EINTR, "mlx5_2 cannot register p2pmem0 as a dma-buf now: Interrupted system call." },
+		{ ENOMEM, -ENOMEM, "mlx5_2 cannot register p2pmem0 as a dma-buf now: Cannot allocate memory." },
+	};
+	static const int never[] = { EOPNOTSUPP, EINVAL, 524 };	/* the kernel's own ENOTSUPP */
+	struct fake *fake = *state;
+
+	add_importer(fake);
+	begin_exports();
+	found_route = DONARD_ROUTE_SWITCH;
+	pins = 0;
+	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
+		import_error = passes[i].error_number;
+		assert_int_equal(registers(fake, "mlx5_2"), passes[i].rc);
+		assert_says(donard_error(fake->ctx), passes[i].text);
+		assert_int_equal(pins, 0);
+	}
+	for (unsigned int i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
+		import_error = never[i];
+		assert_int_equal(registers(fake, "mlx5_2"), 0);
+		assert_int_equal(pins, i + 1);
+	}
 	end_exports();
 }
 
@@ -369,7 +401,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(pinned_pages_need_a_route), CASE(p2pdma_pages_need_an_importer), CASE(imported_memory_is_handed_on),
 		CASE(memory_of_a_region_is_exported), CASE(p2pdma_pages_need_a_route), CASE(p2pdma_pages_may_have_to_wait),
-		CASE(imported_memory_may_have_to_wait),
+		CASE(imported_memory_may_have_to_wait), CASE(pages_are_not_pinned_for_what_passes),
 	};
 
 	return cmocka_run_group_tests_name("rdma_register", tests, NULL, NULL);
