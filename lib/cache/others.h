@@ -9,6 +9,9 @@
  * Returns 1 if @store holds a log with records for the drive @drive_id, for what lies on it (a partition, a file) or for
  * what it lies on, or such a log that cannot be read and so may have some; else 0.  Returns -errno, without a text, if
  * nobody can tell, because no superblock can be read or memory is short.  Writes nothing.
+ *
+ * Does not see that a device-mapper or md device lies on a drive: each has a name of its own, and the one that a log names may
+ * be inactive now.
  */
 int dnd_cache_claims_drive(struct donard_context *ctx, struct dnd_cache_store *store, const char *drive_id);
 
