@@ -77,7 +77,9 @@ struct nbd_worker {
  *
  * So a worker whose NBD connection ended before has closed its queue pair by then, or sends no request any more.  What it had
  * sent has reached the server before the new client, whose requests wait until it is done or can never be
- * (may_replace_another() of lib/cache/commit.c).
+ * (may_replace_another() of lib/cache/commit.c).  Over iWARP it may still be on its way when the queue pair is closed, since
+ * TCP sends lost packets again.  There donard_cache_close() waits until the server has it, but only for as long as the server
+ * may be silent: a request that comes even later may be written over newer ones.
  */
 static struct {
 	pthread_mutex_t lock;			/* taken before that of a worker */

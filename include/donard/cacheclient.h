@@ -102,6 +102,10 @@ int donard_cache_connect(struct donard_queue *queue, const struct donard_cache_o
  *
  * Completions that were not taken are lost.  Requests in flight end as if the connection had been
  * lost; no device writes into their memory after that.  Acknowledged writes are kept.
+ *
+ * Over iWARP, where the network may deliver a request after its connection has ended, and while the queue is open, the call
+ * first waits until the server has what was sent of them, options.timeout_ms at most: then none of them can take
+ * effect behind a request of a connection that is made later.
  */
 void donard_cache_close(struct donard_cache *cache);
 

@@ -193,6 +193,8 @@ DND_PUBLIC void donard_cache_close(struct donard_cache *cache)
 		if (!cache->inherited)
 			dnd_cclient_bye(cache);
 		dnd_queue_source_remove(&cache->source);
+		if (!cache->inherited)
+			dnd_cclient_await_taken(cache);
 	}
 	free_cache(cache);
 }

@@ -58,7 +58,7 @@ struct dnd_cclient_part {
 struct donard_cache {
 	struct dnd_queue_source source;		/* first, so that the queue's pointer to it is one to the cache */
 	struct donard_context *ctx;
-	struct donard_queue *queue;		/* whose other caches are kept alive meanwhile; used only while connecting */
+	struct donard_queue *queue;		/* whose other caches are kept alive while this one connects or ends */
 	struct donard_cache_options options;	/* defaults filled in */
 	struct dnd_reach reach;
 	struct dnd_link link;
@@ -77,6 +77,7 @@ struct donard_cache {
 	uint64_t read_back;			/* written bytes are read back into this */
 	struct ibv_mr *read_back_mr;		/* registers read_back; or NULL */
 	bool armed;				/* the channel will signal the next completion */
+	bool iwarp;				/* what this end's device has taken may be sent after the connection's end */
 	bool copies_by_cpu;			/* this end's device is software: asking it costs a call of the kernel */
 	bool drive_fails;			/* the server's drive fails what the log writes to it */
 	bool pinged, owes_got;			/* a ping has no answer yet; a released has no got yet */
@@ -137,6 +138,12 @@ void dnd_cclient_work(struct donard_cache *cache);
 int dnd_cclient_await_sent(struct donard_cache *cache, const struct dnd_cclient_memory *memory);
 /* Says good-bye, and waits a moment for the answer. */
 void dnd_cclient_bye(struct donard_cache *cache);
+/*
+ * Over iWARP, waits until the server has taken what was sent of the requests in flight, and sends no more of them: TCP goes on
+ * sending what it has when the connection has ended, and again what was lost, maybe after the next connection was made.
+ * Gives up when the server has not answered for as long as it may be silent.  The queue does not have the cache any more.
+ */
+void dnd_cclient_await_taken(struct donard_cache *cache);
 /*
  * Closes whatever is open of the connection; may be called again.  Afterwards no device reads or writes the memory of
  * requests.

@@ -74,19 +74,24 @@ static int on_accepted(void *user, const void *bytes, size_t length)
 }
 
 /*
- * While it waits, keeps the queue's other caches alive, and lets go of what the queue has of regions that are being removed.
- * Completions are taken later, and are to wake the program then.
- * Returns 0, or -ECANCELED with a text if the program does not want the connection any more.
+ * While this cache waits, keeps the queue's other caches alive, and lets go of what the queue has of regions that are being
+ * removed.  Completions are taken later, and are to wake the program then.
  */
+static void work_for_others(struct donard_queue *queue)
+{
+	dnd_sources_work(queue);
+	dnd_queue_reap(queue);
+	dnd_queue_look_after(queue);
+	dnd_queue_tell(queue);
+}
+
+/* Returns 0, or -ECANCELED with a text if the program does not want the connection any more. */
 static int meanwhile(void *user)
 {
 	const struct donard_cache *cache = user;
 	const struct donard_cache_options *options = &cache->options;
 
-	dnd_sources_work(cache->queue);
-	dnd_queue_reap(cache->queue);
-	dnd_queue_look_after(cache->queue);
-	dnd_queue_tell(cache->queue);
+	work_for_others(cache->queue);
 	if (options->stop_fn && options->stop_fn(options->user))
 		return dnd_fail(cache->ctx, DND_E_CANCELED, "stopped");
 	return 0;
@@ -177,9 +182,15 @@ static int reach_patiently(struct donard_cache *cache)
 
 /* ---- what makes the queue's descriptor readable ---- */
 
+/* How long neither side may be silent */
+static uint64_t silence_ns(const struct donard_cache *cache)
+{
+	return dnd_min(cache->options.timeout_ms, cache->offer.silence_ms) * MS_NS;
+}
+
 static uint64_t tick_ns(const struct donard_cache *cache)
 {
-	return dnd_min(cache->options.timeout_ms, cache->offer.silence_ms) * MS_NS / TICKS_PER_SILENCE;
+	return silence_ns(cache) / TICKS_PER_SILENCE;
 }
 
 static void set_timer(struct donard_cache *cache)
@@ -236,6 +247,7 @@ int dnd_cclient_connect(struct donard_cache *cache)
 	if (rc)
 		return rc;
 	cache->offer.depth = (uint32_t)dnd_min(cache->offer.depth, cache->options.depth);
+	cache->iwarp = cache->reach.id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	cache->copies_by_cpu = dnd_device_copies_by_cpu(cache->reach.id->verbs);
 	cache->ring.bytes = cache->offer.window_bytes;
 	cache->link.heard = dnd_now_seconds();
@@ -428,11 +440,18 @@ static bool is_silent(const struct donard_cache *cache)
 	return cache->pinged && (dnd_now_seconds() - since) * 1000 > cache->options.timeout_ms;
 }
 
+static int ping(struct donard_cache *cache)
+{
+	const struct dnd_wire_message message = { .type = DND_WIRE_PING };
+	int rc = dnd_cclient_message(cache, &message, 0);
+
+	cache->pinged = !rc;
+	return rc == -EAGAIN ? 0 : rc;
+}
+
 static int tick(struct donard_cache *cache)
 {
-	const struct dnd_wire_message ping = { .type = DND_WIRE_PING };
 	uint64_t now = dnd_now_ns(), expired;
-	int rc;
 
 	if (now < cache->due_ns)
 		return 0;
@@ -443,10 +462,8 @@ static int tick(struct donard_cache *cache)
 		return -ETIMEDOUT;
 	if (cache->pinged)
 		return 0;
-	rc = dnd_cclient_message(cache, &ping, 0);
-	cache->pinged = !rc;
 	cache->pinged_ns = now;
-	return rc == -EAGAIN ? 0 : rc;
+	return ping(cache);
 }
 
 void dnd_cclient_work(struct donard_cache *cache)
@@ -500,5 +517,37 @@ void dnd_cclient_bye(struct donard_cache *cache)
 		dnd_cclient_work(cache);
 		if (!cache->over && !cache->bye_done)
 			epoll_wait(cache->source.fd, &event, 1, WAIT_MS);
+	}
+}
+
+/* Waits a moment for what comes, of which the reason for an end is of no interest any more. */
+static int hear(struct donard_cache *cache)
+{
+	struct epoll_event event;
+	int rc;
+
+	epoll_wait(cache->source.fd, &event, 1, WAIT_MS);
+	work_for_others(cache->queue);
+	rc = take_completions(cache);
+	return rc ? rc : dnd_reach_take_events(&cache->reach);
+}
+
+/* The server takes messages in their order, so the answer to a ping that is sent now says that it has all of them. */
+void dnd_cclient_await_taken(struct donard_cache *cache)
+{
+	uint64_t until = dnd_now_ns() + silence_ns(cache);
+	bool asked = false;
+	int rc = cache->link.lost;
+
+	if (cache->over || !cache->iwarp)
+		return;
+	timerfd_settime(cache->timer_fd, 0, &(struct itimerspec){ 0 }, NULL);
+	while (!rc && cache->parts_busy && (cache->pinged || !asked) && dnd_now_ns() < until) {
+		if (!cache->pinged) {
+			rc = ping(cache);
+			asked = cache->pinged;
+		}
+		if (!rc)
+			rc = hear(cache);
 	}
 }

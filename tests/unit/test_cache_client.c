@@ -34,6 +34,8 @@ static struct {
 	enum dnd_wire_status refuses;	/* then it answers with this; DND_WIRE_OK: not at all */
 	unsigned int asked, stops_at;	/* how often the program was asked whether it goes on; when it said no, or 0 */
 	unsigned int polls_until_sent;	/* 0: nothing that was sent completes */
+	unsigned int polls_until_alive;	/* for each answer to a ping; 0: none comes */
+	unsigned int polls, alive;	/* how many of these came */
 	bool taken_from_device;	/* memory was unregistered that the device may still write to */
 } scene;
 
@@ -83,10 +85,16 @@ void __wrap_dnd_link_close(struct dnd_link *link)
 int __wrap_dnd_link_poll(struct dnd_link *link, const struct dnd_link_handler *handler);
 int __wrap_dnd_link_poll(struct dnd_link *link, const struct dnd_link_handler *handler)
 {
-	(void)handler;
+	const struct dnd_wire_message alive = { .type = DND_WIRE_ALIVE };
+	uint8_t bytes[DND_WIRE_MESSAGE_BYTES];
+
 	if (scene.polls_until_sent && !--scene.polls_until_sent)
 		link->free_count = SENDS;
-	return 0;
+	if (!scene.polls_until_alive || ++scene.polls % scene.polls_until_alive)
+		return 0;
+	scene.alive++;
+	dnd_wire_encode(&alive, bytes);
+	return handler->on_message(handler->user, bytes, sizeof(bytes));
 }
 
 int __wrap_dnd_link_arm(struct dnd_link *link);
@@ -162,7 +170,7 @@ static int set_up(void **state)
 	cache->requests = scene.requests;
 	cache->parts = scene.parts;
 	cache->options.depth = cache->offer.depth = DEPTH;
-	cache->options.timeout_ms = 10000;
+	cache->options.timeout_ms = cache->offer.silence_ms = 10000;
 	cache->offer.request_bytes_max = BLOCK;
 	cache->offer.window_address = AT;
 	cache->ring.bytes = WINDOW;
@@ -441,11 +449,26 @@ static void *copy_of(const void *bytes, size_t length)
 	return memcpy(copy, bytes, length);
 }
 
+/* As it is copied, since that frees it. */
+static void closes(struct donard_queue *queue)
+{
+	struct donard_cache *cache = copy_of(&scene.cache, sizeof(scene.cache));
+
+	cache->requests = copy_of(scene.requests, sizeof(scene.requests));
+	cache->parts = copy_of(scene.parts, sizeof(scene.parts));
+	for (uint32_t i = 0; i < DEPTH; i++)
+		if (cache->parts[i].request)
+			cache->parts[i].request = cache->requests + (cache->parts[i].request - scene.requests);
+	cache->queue = queue;
+	cache->timer_fd = scene.cache.source.fd = -1;
+	assert_int_equal(dnd_queue_source_add(queue, &cache->source), 0);
+	donard_cache_close(cache);
+}
+
 /* No device writes into memory after the close: the requests in flight end before their memory is let go. */
 static void close_waits_for_the_device(void **state)
 {
 	struct donard_queue *queue;
-	struct donard_cache *cache;
 
 	(void)state;
 	assert_int_equal(donard_queue_open(scene.cache.ctx, NULL, &queue), 0);
@@ -453,17 +476,48 @@ static void close_waits_for_the_device(void **state)
 	assert_int_equal(scene.registered, 1);
 	assert_int_equal(scene.cache.source.working, 1);
 	assert_int_equal(scene.memory.handle.holders, 2);
-	/* The close frees it. */
-	cache = copy_of(&scene.cache, sizeof(scene.cache));
-	cache->requests = copy_of(scene.requests, sizeof(scene.requests));
-	cache->parts = copy_of(scene.parts, sizeof(scene.parts));
-	cache->timer_fd = scene.cache.source.fd = -1;
-	assert_int_equal(dnd_queue_source_add(queue, &cache->source), 0);
-	donard_cache_close(cache);
+	closes(queue);
 	assert_null(scene.id.qp);
 	assert_int_equal(scene.registered, 0);
 	assert_false(scene.taken_from_device);
 	assert_int_equal(scene.memory.handle.holders, 1);
+	donard_queue_close(queue);
+}
+
+/*
+ * Over iWARP, TCP goes on sending what it has: a write could come behind those of a later connection.  The answer to a ping
+ * that went before it says nothing; and what was not sent yet never is.
+ */
+static void close_over_iwarp_waits_for_the_server(void **state)
+{
+	struct donard_queue *queue;
+
+	(void)state;
+	assert_int_equal(donard_queue_open(scene.cache.ctx, NULL, &queue), 0);
+	scene.cache.iwarp = scene.cache.pinged = true;
+	writes(3);
+	assert_int_equal(scene.count, 4);	/* the window has room for two blocks */
+	scene.polls_until_alive = 3;
+	closes(queue);
+	assert_int_equal(scene.alive, 2);
+	assert_int_equal(scene.count, 5);
+	was_sent(4, IBV_WR_SEND, 0, DND_WIRE_MESSAGE_BYTES, 0);
+	assert_null(scene.id.qp);
+	donard_queue_close(queue);
+}
+
+/* For as long as it may be silent. */
+static void close_over_iwarp_without_a_server(void **state)
+{
+	struct donard_queue *queue;
+
+	(void)state;
+	assert_int_equal(donard_queue_open(scene.cache.ctx, NULL, &queue), 0);
+	scene.cache.iwarp = true;
+	scene.cache.options.timeout_ms = 1;
+	writes(1);
+	closes(queue);
+	assert_null(scene.id.qp);
 	donard_queue_close(queue);
 }
 
@@ -619,6 +673,7 @@ int main(void)
 		TEST(end_of_each_write_is_read_back), TEST(nothing_is_read_back_of_soft_devices),
 		TEST(waiting_request_ends_with_its_region), TEST(region_stays_while_parts_are_in_flight),
 		TEST(others_are_kept_alive_meanwhile), TEST(regions_are_let_go_meanwhile), TEST(close_waits_for_the_device),
+		TEST(close_over_iwarp_waits_for_the_server), TEST(close_over_iwarp_without_a_server),
 		TEST(forget_waits_for_the_acknowledgement), TEST(forget_of_a_connection_that_ends),
 		TEST(full_server_is_asked_again), TEST(server_that_stays_full_refuses), TEST(each_refusal_says_why),
 		TEST(program_stops_the_wait), TEST(options_of_an_older_program),
