@@ -166,6 +166,12 @@ static uint64_t held_kib(void)
 	return most;
 }
 
+static int not_now(const struct donard_memory *memory, const struct ibv_pd *pd)
+{
+	return dnd_fail(memory->ctx, DND_E_BUSY, "%s cannot register %s now: its device is being reset, or its exporter has "
+			"something else to do first. Try again in a moment.", device_name(pd), dnd_memory_name(memory));
+}
+
 static int mapping_failed(const struct part *part, const struct ibv_pd *pd, int error_number)
 {
 	struct donard_context *ctx = part->memory->ctx;
@@ -181,6 +187,10 @@ static int mapping_failed(const struct part *part, const struct ibv_pd *pd, int 
 				(unsigned long long)held);
 	if (dnd_target_gone(part->memory))
 		return dnd_target_gone_text(ctx, part->memory);
+	/* The kernel does not wait long for the end of a reset when it pins pages that nobody has touched yet (kernel/mmap.c). */
+	if (error_number == EFAULT && dnd_memory_is_region(part->memory) &&
+	    dnd_region_try_sync(&part->memory->region, false) == -EIO)
+		return not_now(part->memory, pd);
 	return dnd_fail_errno(ctx, error_number, "%s cannot register %llu bytes of %s",
 			      device_name(pd), (unsigned long long)part->length, name);
 }
@@ -252,8 +262,7 @@ static int import_failed(const struct donard_memory *memory, const struct ibv_pd
 	case ERANGE:
 		return import_refused(memory, pd, error_number);
 	case EAGAIN:
-		return dnd_fail(memory->ctx, DND_E_BUSY, "%s cannot register %s now: its device is being reset, or its exporter has "
-				"something else to do first. Try again in a moment.", device_name(pd), dnd_memory_name(memory));
+		return not_now(memory, pd);
 	case EINTR:
 	case ENOMEM:
 		return dnd_fail_errno(memory->ctx, error_number, "%s cannot register %s as a dma-buf now", device_name(pd),
