@@ -47,7 +47,7 @@ $(BUILD)/tests/unit/test_size: UNIT_LIBS := -Wl$(comma)--wrap=strcasecmp
 # What fsync() is worth on this machine's file system is not theirs to know.
 FLUSHED_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_handles test_copy_meanwhile test_queue)
 $(FLUSHED_TESTS): UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=dnd_file_,is_flushed journal_is_inside)
-$(BUILD)/tests/unit/test_copy_meanwhile: UNIT_LIBS += -Wl$(comma)--wrap=dnd_drive_look_again
+$(BUILD)/tests/unit/test_copy_meanwhile: UNIT_LIBS += -Wl$(comma)--wrap=dnd_drive_look_and_judge
 
 CACHE_LOG_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_recover test_cache_place test_cache_start)
 $(CACHE_LOG_TESTS): $(BUILD)/tests/unit/cache_nvram.o

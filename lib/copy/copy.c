@@ -250,6 +250,7 @@ static int move_timed(struct dnd_copy *copy)
 	copy->has_moved = !rc && dnd_copy_regions_answer(copy);
 	if (!rc)
 		rc = dnd_copy_settle(copy);
+	copy->has_settled = !rc;
 	copy->result->seconds = dnd_now_seconds() - start;
 	return rc;
 }
@@ -352,6 +353,18 @@ static int allocate(struct dnd_copy *copy)
 	return rc ? rc : dnd_copy_gpu_alloc(copy, &copy->dst);
 }
 
+/* Where all was moved and flushed, the result tells of it, also if the caller's end function failed. */
+static int end_watch(struct dnd_copy *copy, int rc)
+{
+	struct dnd_failure first = dnd_failure_keep(copy->ctx);
+	int late = copy->has_settled ? dnd_copy_watch_end(copy) : 0;
+
+	if (!rc)
+		return late;
+	dnd_failure_put_back(copy->ctx, &first);
+	return rc;
+}
+
 int dnd_copy_run(struct dnd_copy *copy)
 {
 	int rc = dnd_copy_check(copy);
@@ -372,8 +385,7 @@ int dnd_copy_run(struct dnd_copy *copy)
 		rc = dnd_copy_passthrough_check(copy);
 	if (!rc)
 		rc = move_and_settle(copy);
-	if (!rc)
-		rc = dnd_copy_watch_end(copy);
+	rc = end_watch(copy, rc);
 	if (!rc && dnd_copy_flag(copy, DONARD_COPY_VERIFY))
 		rc = dnd_copy_verify(copy);
 	if (!rc)

@@ -64,6 +64,7 @@ struct dnd_copy {
 	bool stopped;			/* progress_fn asked for it */
 	bool has_lost;			/* the device of one was reset, and no bytes count */
 	bool has_moved;			/* the last byte, out of regions whose devices answered then, and had not been reset */
+	bool has_settled;		/* all was moved and flushed */
 	bool drive_failed;		/* what failed was a drive's alone, such as its flush: no region had a part in it */
 	uint32_t nvme_status;		/* of the command that failed, or 0 */
 };
@@ -180,7 +181,12 @@ int dnd_copy_prove(struct dnd_copy *copy);
 bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);
 /* settle.c: gives a written file its length and name, and flushes; fails if bytes are missing afterwards */
 int dnd_copy_settle(struct dnd_copy *copy);
-/* The same for a copy of no bytes. */
+/*
+ * judge.c: says in the result whether the destination keeps what was flushed.  @doubt: of a drive, read after the flush; that
+ * takes dozens of files of sysfs, and is no part of the time of the result
+ */
+void dnd_copy_judge(struct dnd_copy *copy, const struct dnd_doubt *doubt);
+/* Both for a copy of no bytes. */
 int dnd_copy_settle_nothing(struct dnd_copy *copy);
 /* At the end of a copy by name: fails if another program has removed or replaced the destination file. */
 int dnd_copy_check_name(struct dnd_copy *copy);

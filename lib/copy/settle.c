@@ -95,25 +95,6 @@ static int check_kept(struct dnd_copy *copy)
 	return rc;
 }
 
-/* Judges by how the drive is mounted and set up now, after the flush. */
-static void judge_drive(struct dnd_copy *copy)
-{
-	struct dnd_doubt doubt;
-
-	copy->result->durable = dnd_drive_is_durable_now(copy->ctx, &copy->dst.drive, &doubt);
-	snprintf(copy->result->durable_reason, sizeof(copy->result->durable_reason), "%s", doubt.text);
-}
-
-static void judge_region(struct dnd_copy *copy)
-{
-	const struct dnd_region *region = &copy->dst.region;
-
-	copy->result->durable = dnd_region_persistent(region);
-	if (!copy->result->durable)
-		snprintf(copy->result->durable_reason, sizeof(copy->result->durable_reason), "%s is volatile",
-			 region->name[0] ? region->name : copy->dst.label);
-}
-
 /* The bytes are flushed before the file gets its name, so that no name of an incomplete file survives a power cut. */
 static int settle_drive(struct dnd_copy *copy)
 {
@@ -126,25 +107,18 @@ static int settle_drive(struct dnd_copy *copy)
 	if (!rc && copy->dst.drive.unnamed)
 		rc = name_file(copy);
 	copy->drive_failed = rc;
-	if (rc)
-		return rc;
-	copy->dst.write_mark = dnd_drive_write_mark(copy->ctx, &copy->dst.drive);
-	judge_drive(copy);
-	return 0;
+	if (!rc)
+		copy->dst.write_mark = dnd_drive_write_mark(copy->ctx, &copy->dst.drive);
+	return rc;
 }
 
 /* From here on the data survives a power cut, if the destination is able to keep it. */
 int dnd_copy_settle(struct dnd_copy *copy)
 {
-	int rc;
-
 	dnd_copy_progress(copy, DONARD_PHASE_FLUSH, copy->result->bytes, copy->length);
 	if (!copy->dst.is_memory)
 		return settle_drive(copy);
-	rc = dnd_memory_barrier(copy->dst.memory, dnd_region_persistent(&copy->dst.region));
-	if (!rc)
-		judge_region(copy);
-	return rc;
+	return dnd_memory_barrier(copy->dst.memory, dnd_region_persistent(&copy->dst.region));
 }
 
 int dnd_copy_check_name(struct dnd_copy *copy)
@@ -169,10 +143,17 @@ int dnd_copy_check_name(struct dnd_copy *copy)
 
 int dnd_copy_settle_nothing(struct dnd_copy *copy)
 {
-	if (!copy->dst.is_memory)
-		return settle_drive(copy);
-	judge_region(copy);
-	return 0;
+	struct dnd_doubt doubt = { .certain = false };
+	int rc = 0;
+
+	if (!copy->dst.is_memory) {
+		rc = settle_drive(copy);
+		if (!rc)
+			dnd_drive_is_durable_now(copy->ctx, &copy->dst.drive, &doubt);
+	}
+	if (!rc)
+		dnd_copy_judge(copy, &doubt);
+	return rc;
 }
 
 int dnd_copy_settle_proof(struct dnd_copy *copy, int rc)

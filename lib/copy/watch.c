@@ -28,14 +28,15 @@ int dnd_copy_check_files(struct dnd_copy *copy)
 	return rc ? rc : check_side(copy, &copy->dst);
 }
 
-/* Keeps the failure that there is. */
-static void look_again(struct dnd_copy *copy, struct dnd_side *side)
+/* Keeps the failure that there is.  @doubt: to be set as by dnd_drive_is_durable_now(), or NULL */
+static void look_again(struct dnd_copy *copy, struct dnd_side *side, struct dnd_doubt *doubt)
 {
 	struct dnd_failure before = dnd_failure_keep(copy->ctx);
 	enum dnd_change change;
 	int rc;
 
-	change = dnd_drive_look_again(copy->ctx, &side->drive, &rc);
+	change = doubt ? dnd_drive_look_and_judge(copy->ctx, &side->drive, doubt, &rc) :
+			 dnd_drive_look_again(copy->ctx, &side->drive, &rc);
 	dnd_failure_put_back(copy->ctx, &before);
 	side->unseen = dnd_error_is_want(rc);
 	side->changed |= change == DND_CHANGED && !side->unseen;
@@ -52,7 +53,7 @@ static void begin_side(struct dnd_copy *copy, struct dnd_side *side)
 		return;
 	/* What changed since the file was opened did not change during the copy. */
 	if (copy->held)
-		look_again(copy, side);
+		look_again(copy, side, NULL);
 	side->moves_before = dnd_blockdev_moves(&side->drive.blockdev);
 	side->changed = false;
 	if (!copy->bounced)
@@ -91,12 +92,17 @@ static enum donard_bounce_evidence evidence(const struct dnd_copy *copy)
 	return known(&copy->src) && known(&copy->dst) ? DONARD_BOUNCE_WATCHED : DONARD_BOUNCE_STATED;
 }
 
-void dnd_copy_watch(struct dnd_copy *copy, struct dnd_side *side)
+static void watch(struct dnd_copy *copy, struct dnd_side *side, struct dnd_doubt *doubt)
 {
 	if (side->is_memory)
 		return;
-	look_again(copy, side);
+	look_again(copy, side, doubt);
 	side->changed |= has_moved(side);
+}
+
+void dnd_copy_watch(struct dnd_copy *copy, struct dnd_side *side)
+{
+	watch(copy, side, NULL);
 }
 
 /* If legs changed during the copy, nobody knows by which route the bytes went. */
@@ -129,18 +135,19 @@ static int end_side(struct dnd_copy *copy, struct dnd_side *side, uint64_t *cach
 int dnd_copy_watch_end(struct dnd_copy *copy)
 {
 	struct donard_copy_result *result = copy->result;
-	bool src_changed, dst_changed;
+	struct dnd_doubt doubt = { .certain = false };
 	uint64_t cached_bytes = 0;
 	int rc = end_side(copy, &copy->src, &cached_bytes);
 
 	if (!rc)
 		rc = end_side(copy, &copy->dst, &cached_bytes);
-	src_changed = dnd_copy_has_changed(copy, &copy->src);
-	dst_changed = dnd_copy_has_changed(copy, &copy->dst);
+	dnd_copy_watch(copy, &copy->src);
+	watch(copy, &copy->dst, &doubt);
+	dnd_copy_judge(copy, &doubt);
 	result->bounced_evidence = cached_bytes ? DONARD_BOUNCE_AT_MOST : evidence(copy);
 	if (has_moved(&copy->dst))
 		doubt_durability(copy);
-	if ((src_changed || dst_changed) && !copy->bounced) {
+	if ((copy->src.changed || copy->dst.changed) && !copy->bounced) {
 		cached_bytes = result->bytes;
 		result->bounced_evidence = DONARD_BOUNCE_CHANGED;
 	}

@@ -225,39 +225,41 @@ static bool has_table(struct donard_context *ctx, const struct dnd_stack *stack)
 	return false;
 }
 
-static enum dnd_change look_again(struct donard_context *ctx, const struct dnd_drive *drive,
-				  struct dnd_stack *stack, int *rc)
+static enum dnd_change stack_changed(struct donard_context *ctx, struct dnd_stack *stack, struct dnd_blockdev *now, int rc)
 {
-	struct dnd_blockdev now;
-	enum dnd_change change;
-
-	*rc = dnd_blockdev_resolve_again(ctx, drive->device, drive->path, &now);
 	/* A target that donard does not know, such as a mirror, or none that keeps anything; or a device that is no NVMe drive. */
-	if ((*rc == -EOPNOTSUPP || *rc == -ENOTBLK) && has_table(ctx, stack))
+	if ((rc == -EOPNOTSUPP || rc == -ENOTBLK) && has_table(ctx, stack))
 		note_moved(stack, true);
-	if (*rc)
-		return DND_CHANGED;
-	change = now.stack ? compare(stack, now.stack) : DND_CHANGED;
-	dnd_blockdev_release(&now);
-	return change;
+	return !rc && now->stack ? compare(stack, now->stack) : DND_CHANGED;
 }
 
 /* A new controller of the namespace may get any request, so it counts as a change. */
-static enum dnd_change look_at_paths(struct donard_context *ctx, const struct dnd_drive *drive, int *rc)
+enum dnd_change dnd_drive_changed(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_blockdev *now, int rc)
 {
-	struct dnd_blockdev now;
+	if (drive->blockdev.stack)
+		return stack_changed(ctx, drive->blockdev.stack, now, rc);
+	return rc || has_new_controller(&drive->blockdev, now) ? DND_CHANGED : DND_UNCHANGED;
+}
 
-	/* The drive is gone; its requests report that better. */
-	if (!dnd_sysfs_exists(ctx, "block/%s", drive->blockdev.disk))
-		return DND_UNCHANGED;
-	*rc = dnd_blockdev_resolve_again(ctx, drive->device, drive->path, &now);
-	return *rc || has_new_controller(&drive->blockdev, &now) ? DND_CHANGED : DND_UNCHANGED;
+bool dnd_drive_may_change(struct donard_context *ctx, const struct dnd_drive *drive)
+{
+	const struct dnd_blockdev *blockdev = &drive->blockdev;
+
+	/* If the drive is gone, its requests report that better. */
+	return blockdev->stack || (blockdev->multipath && dnd_sysfs_exists(ctx, "block/%s", blockdev->disk));
 }
 
 enum dnd_change dnd_drive_look_again(struct donard_context *ctx, const struct dnd_drive *drive, int *rc)
 {
+	struct dnd_blockdev now;
+	enum dnd_change change;
+
 	*rc = 0;
-	if (drive->blockdev.stack)
-		return look_again(ctx, drive, drive->blockdev.stack, rc);
-	return drive->blockdev.multipath ? look_at_paths(ctx, drive, rc) : DND_UNCHANGED;
+	if (!dnd_drive_may_change(ctx, drive))
+		return DND_UNCHANGED;
+	*rc = dnd_blockdev_resolve_again(ctx, drive->device, drive->path, &now);
+	change = dnd_drive_changed(ctx, drive, &now, *rc);
+	if (!*rc)
+		dnd_blockdev_release(&now);
+	return change;
 }

@@ -113,6 +113,13 @@ struct dnd_drive;
  * opened with.  Returns DND_CHANGED also if the drive cannot be resolved any more; *rc then says why, with a text.
  */
 enum dnd_change dnd_drive_look_again(struct donard_context *ctx, const struct dnd_drive *drive, int *rc);
+/* Can what it is made of become another? */
+bool dnd_drive_may_change(struct donard_context *ctx, const struct dnd_drive *drive);
+/*
+ * Does what dnd_drive_look_again() does, for a caller that has resolved a drive that may change: to @now, which this may alter,
+ * or with the error @rc.
+ */
+enum dnd_change dnd_drive_changed(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_blockdev *now, int rc);
 
 /* file_check.c: why bytes of a file would go through DRAM, and what helps; both without a full stop */
 struct dnd_bounce {
@@ -229,6 +236,8 @@ struct dnd_doubt {
 bool dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt);
 /* Asks the devices that it is made of now, rather than those of when it was opened. */
 bool dnd_drive_is_durable_now(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt);
+/* Does the same and what dnd_drive_look_again() does, by one look. */
+enum dnd_change dnd_drive_look_and_judge(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt, int *rc);
 /* Do the two byte ranges share bytes on the medium or in a file? */
 enum dnd_sharing {
 	DND_APART,

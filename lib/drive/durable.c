@@ -124,9 +124,10 @@ static void check_blockdev(struct donard_context *ctx, const struct dnd_blockdev
 {
 	const struct dnd_stack *stack = blockdev->stack;
 
-	check_disk(ctx, blockdev->disk, stack ? cached_below(ctx, stack, stack->top) : NULL, doubt);
-	if (stack)
+	if (stack) {
+		check_disk(ctx, blockdev->disk, cached_below(ctx, stack, stack->top), doubt);
 		check_nodes(ctx, stack, doubt);
+	}
 	for (size_t leg = 0; leg < dnd_blockdev_leg_count(blockdev); leg++)
 		check_drive(ctx, dnd_blockdev_leg(blockdev, leg), doubt);
 }
@@ -154,21 +155,44 @@ bool dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *dr
 	return !doubt->text[0];
 }
 
+/* Judges by what the drive is resolved to now.  Returns -errno with a text if it cannot be any more. */
+static int judge_now(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_blockdev *now, struct dnd_doubt *doubt)
+{
+	int rc = dnd_blockdev_resolve_again(ctx, drive->device, drive->path, now);
+
+	check(ctx, drive, rc ? &drive->blockdev : now, doubt);
+	if (rc)
+		doubt_it(doubt, false, "whether %s is flushed is not known: donard cannot read all of what it is made of now",
+			 drive->blockdev.disk);
+	return rc;
+}
+
 bool dnd_drive_is_durable_now(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt)
 {
 	struct dnd_failure before = dnd_failure_keep(ctx);
 	struct dnd_blockdev now;
 
-	if (!drive->blockdev.stack && !drive->blockdev.multipath)
+	if (!dnd_drive_may_change(ctx, drive))
 		return dnd_drive_is_durable(ctx, drive, doubt);
-	if (dnd_blockdev_resolve_again(ctx, drive->device, drive->path, &now)) {
-		dnd_failure_put_back(ctx, &before);
-		check(ctx, drive, &drive->blockdev, doubt);
-		doubt_it(doubt, false, "whether %s is flushed is not known: donard cannot read all of what it is made of now",
-			 drive->blockdev.disk);
-		return false;
-	}
-	check(ctx, drive, &now, doubt);
-	dnd_blockdev_release(&now);
+	if (!judge_now(ctx, drive, &now, doubt))
+		dnd_blockdev_release(&now);
+	dnd_failure_put_back(ctx, &before);
 	return !doubt->text[0];
+}
+
+enum dnd_change dnd_drive_look_and_judge(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt, int *rc)
+{
+	struct dnd_blockdev now;
+	enum dnd_change change;
+
+	*rc = 0;
+	if (!dnd_drive_may_change(ctx, drive)) {
+		dnd_drive_is_durable(ctx, drive, doubt);
+		return DND_UNCHANGED;
+	}
+	*rc = judge_now(ctx, drive, &now, doubt);
+	change = dnd_drive_changed(ctx, drive, &now, *rc);
+	if (!*rc)
+		dnd_blockdev_release(&now);
+	return change;
 }

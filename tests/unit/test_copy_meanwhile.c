@@ -349,14 +349,49 @@ static void position_of_the_handle(void **state)
 	donard_file_close(src.file);
 }
 
+static int played_end_rc;
+
+static int loses_flushes(void *user, const struct donard_interval *interval, int rc)
+{
+	struct scene *scene = user;
+
+	(void)interval;
+	(void)rc;
+	fake_file(scene->fake, "block/nvme7n1/queue/write_cache", "write through");
+	return played_end_rc;
+}
+
+/* To read what the drive says takes as long as a copy of many blocks, and is no part of what the caller measures. */
+static void judged_after_interval(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->options.end_fn = loses_flushes;
+	scene->options.interval_user = scene;
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), 0);
+	assert_false(scene->result.durable);
+	assert_says(scene->result.durable_reason, "nvme7n1 has a volatile write cache, and is not flushed");
+	/* A result is valid after a failure, too. */
+	memset(&scene->result, 0, sizeof(scene->result));
+	scene->result.size = sizeof(scene->result);
+	played_end_rc = -EIO;
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EIO);
+	played_end_rc = 0;
+	assert_int_equal(scene->result.bytes, REGION_BYTES);
+	assert_says(scene->result.durable_reason, "nvme7n1 has a volatile write cache, and is not flushed");
+}
+
 static bool played_want;
 
-enum dnd_change __real_dnd_drive_look_again(struct donard_context *ctx, const struct dnd_drive *drive, int *rc);
-enum dnd_change __wrap_dnd_drive_look_again(struct donard_context *ctx, const struct dnd_drive *drive, int *rc);
-enum dnd_change __wrap_dnd_drive_look_again(struct donard_context *ctx, const struct dnd_drive *drive, int *rc)
+enum dnd_change __real_dnd_drive_look_and_judge(struct donard_context *ctx, const struct dnd_drive *drive,
+						struct dnd_doubt *doubt, int *rc);
+enum dnd_change __wrap_dnd_drive_look_and_judge(struct donard_context *ctx, const struct dnd_drive *drive,
+						struct dnd_doubt *doubt, int *rc);
+enum dnd_change __wrap_dnd_drive_look_and_judge(struct donard_context *ctx, const struct dnd_drive *drive,
+						struct dnd_doubt *doubt, int *rc)
 {
 	if (!played_want)
-		return __real_dnd_drive_look_again(ctx, drive, rc);
+		return __real_dnd_drive_look_and_judge(ctx, drive, doubt, rc);
 	*rc = dnd_fail_errno(ctx, EMFILE, "block/md0: cannot be opened");
 	return DND_CHANGED;
 }
@@ -454,7 +489,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		MEANWHILE(holes), MEANWHILE(cut_at_the_end), MEANWHILE(no_holes), MEANWHILE(many_extents), MEANWHILE(names),
 		MEANWHILE(new_file_is_taken), MEANWHILE(other_names), MEANWHILE(by_handle), MEANWHILE(position_of_the_handle),
-		MEANWHILE(cannot_look), MEANWHILE(cached_before), MEANWHILE(journalled_meanwhile),
+		MEANWHILE(judged_after_interval), MEANWHILE(cannot_look), MEANWHILE(cached_before), MEANWHILE(journalled_meanwhile),
 		MEANWHILE(nobody_tells_what_is_cached),
 	};
 
