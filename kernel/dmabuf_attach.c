@@ -73,7 +73,7 @@ static int check_importer(struct p2pmem_export *x, struct dma_buf_attachment *at
 		return -EOPNOTSUPP;
 	}
 	if (x->revocable && compat_dma_buf_may_stay(attach)) {
-		say_refused(x, attach, "the GPU's driver may take this memory back at any time, and the importer may keep it (before Linux 7.2 each may): use a driver with persistent pins");
+		say_refused(x, attach, "the GPU's driver may take this memory back at any time, and the importer may keep it (before Linux 7.1 each may): use a driver with persistent pins");
 		return -EOPNOTSUPP;
 	}
 	if (!dev_is_pci(attach->dev)) {

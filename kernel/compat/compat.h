@@ -426,10 +426,10 @@ static inline bool compat_p2pdma_has_pool(struct pci_dev *pdev)
 #define COMPAT_NS_DMA_BUF "DMA_BUF"
 #endif
 
-/* move_notify became invalidate_mappings in 7.2.  The caller holds the reservation lock. */
+/* move_notify became invalidate_mappings in 7.1.  The caller holds the reservation lock. */
 static inline void compat_dma_buf_invalidate(struct dma_buf *dmabuf)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
 	dma_buf_move_notify(dmabuf);
 #else
 	dma_buf_invalidate_mappings(dmabuf);
@@ -437,12 +437,12 @@ static inline void compat_dma_buf_invalidate(struct dma_buf *dmabuf)
 }
 
 /*
- * Will the importer unmap when it is told to?  Before 7.2 every importer has the
+ * Will the importer unmap when it is told to?  Before 7.1 every importer has the
  * callback, and nobody can know.
  */
 static inline bool compat_dma_buf_revocable(struct dma_buf_attachment *attach)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
 	return true;
 #else
 	return dma_buf_attach_revocable(attach);
@@ -452,7 +452,7 @@ static inline bool compat_dma_buf_revocable(struct dma_buf_attachment *attach)
 /* May the importer keep its mapping?  True unless it is known to let go. */
 static inline bool compat_dma_buf_may_stay(struct dma_buf_attachment *attach)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
 	return true;
 #else
 	return !dma_buf_attach_revocable(attach);

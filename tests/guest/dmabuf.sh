@@ -439,7 +439,7 @@ told() {
 	SAID=$(cat "$WORK/owner")
 	if [[ $1 == pinned ]]; then
 		mapped=1
-		# From 7.2 on an importer says whether it can be told; before, each is, and this one ignores it.
+		# From 7.1 on an importer says whether it can be told; before, each is, and this one ignores it.
 		! can revocable || notified=0
 		says map EBUSY
 	else

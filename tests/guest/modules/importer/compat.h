@@ -13,8 +13,8 @@
 #define COMPAT_NS_DMA_BUF "DMA_BUF"
 #endif
 
-/* Until 7.2 the callback was mandatory, and called on pinned importers too. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+/* Until 7.1 the callback was mandatory, and called on pinned importers too. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
 #define COMPAT_CALLBACK		move_notify
 #define COMPAT_PINNED_CALLBACK	importer_ignore
 #else
