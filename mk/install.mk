@@ -71,6 +71,8 @@ install: $(BUILD)/man3.ok userspace $(SERVICE_FILES)
 	$(if $(DESTDIR),,$(call told_without,systemctl,nothing brings regions back at boot unless it runs 'donard-cli region apply'))
 	$(if $(DESTDIR),,$(call told_unread,RULESDIR,udev,udev/rules.d,no region gets the user and mode of its configuration))
 	$(if $(DESTDIR),,$(call told_unread,UNITDIR,systemd,systemd/system,nothing brings regions back at boot))
+	$(if $(NBD_ELSEWHERE),@[ "$(abspath $(NBD_DIR))" = "$$($(PKG_CONFIG) --variable=plugindir nbdkit)" ] || echo "make: nbdkit does not look into $(NBD_DIR). Name the plugin by its path: nbdkit" \
+		"$(NBD_INSTALLED)" >&2)
 
 # The files of "install", and the folders that are ours alone.
 INSTALLED = $(addprefix $(BINDIR)/,donard-cli donard-bench donard-stat) \
@@ -79,7 +81,7 @@ INSTALLED = $(addprefix $(BINDIR)/,donard-cli donard-bench donard-stat) \
 	$(addprefix $(LIBDIR)/,$(SONAME) libdonard.a libdonard.so pkgconfig/libdonard.pc) \
 	$(addprefix $(LIBDIR)/,$(METER_SONAME) libdonard-meter.a libdonard-meter.so pkgconfig/libdonard-meter.pc) \
 	$(CUFILEDIR)/$(CUFILE_SONAME) $(PREFIX)/include/donard-cufile.h \
-	$(if $(NBD_PLUGIN),$(NBD_DIR)/$(notdir $(NBD_PLUGIN))) \
+	$(NBD_INSTALLED) \
 	$(addprefix $(PREFIX)/include/donard/,$(notdir $(PUBLIC_HEADERS)) p2pmem.h) \
 	$(addprefix $(MANDIR)/man1/,$(notdir $(MAN1_FILES))) \
 	$(addprefix $(MANDIR)/man3/,$(shell mk/manpages.py --names $(PUBLIC_HEADERS))) \
@@ -89,8 +91,14 @@ INSTALLED = $(addprefix $(BINDIR)/,donard-cli donard-bench donard-stat) \
 	$(addprefix $(COMPDIR)/,donard-cli donard-bench) \
 	$(addprefix $(UNITDIR)/,$(notdir $(filter %.service,$(SERVICE_FILES)))) \
 	$(addprefix $(RULESDIR)/,$(notdir $(filter %.rules,$(SERVICE_FILES))))
+NBD_INSTALLED = $(if $(NBD_PLUGIN),$(NBD_DIR)/$(notdir $(NBD_PLUGIN)))
 OWN_FOLDERS = $(EXAMPLEDIR) $(FIGUREDIR)/data $(FIGUREDIR) $(DOCDIR)/docs $(DOCDIR) $(STATDIR)/words $(STATDIR) $(PREFIX)/share/donard $(PREFIX)/include/donard \
 	$(CUFILEDIR) $(LIBDIR)/donard
+
+# $(call remove_unowned,FILES) - Debian's packages put some files where an installation from source does, whatever PREFIX is.
+remove_unowned = @for file in $(foreach file,$(1),"$(DESTDIR)$(file)"); do \
+	if package=$$(dpkg-query -S "$$file" 2>/dev/null); then \
+		echo "make: $$file belongs to the package $${package%%:*}, and stays" >&2; else rm -f "$$file" || exit; fi; done
 
 # An enabled service would leave a link to nothing.
 disable = if [ -e "$(UNITDIR)/$(1)" ] && command -v systemctl >/dev/null; then systemctl --quiet disable $(1); fi
@@ -99,7 +107,8 @@ disable = if [ -e "$(UNITDIR)/$(1)" ] && command -v systemctl >/dev/null; then s
 uninstall:
 	$(call require,python3)
 	$(if $(DESTDIR),,-$(call disable,donard-regions.service))
-	rm -f $(foreach file,$(INSTALLED),"$(DESTDIR)$(file)")
+	rm -f $(foreach file,$(filter-out $(NBD_INSTALLED),$(INSTALLED)),"$(DESTDIR)$(file)")
+	$(call remove_unowned,$(NBD_INSTALLED))
 	rm -rf "$(DESTDIR)$(STATDIR)/__pycache__"
 	$(if $(NBD_PLUGIN),,@echo "make: pkg-config does not find nbdkit: its plugin stays, if it was installed" >&2)
 	-for folder in $(OWN_FOLDERS); do rmdir "$(DESTDIR)$$folder" 2>/dev/null; done; true

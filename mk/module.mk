@@ -77,7 +77,7 @@ install-rules: $(if $(DESTDIR),,needs-group)
 
 # The group stays: files may belong to it.
 uninstall-rules:
-	rm -f "$(DESTDIR)/usr/lib/udev/rules.d/60-p2pmem.rules" "$(DESTDIR)/usr/lib/sysusers.d/p2pmem.conf"
+	$(call remove_unowned,/usr/lib/udev/rules.d/60-p2pmem.rules /usr/lib/sysusers.d/p2pmem.conf)
 	$(if $(DESTDIR),,$(tell_udev))
 
 # DKMS builds the module anew for each kernel that comes, from this copy.
@@ -93,7 +93,10 @@ dkms-source:
 # What DKMS has of p2pmem: its versions, and the kernels that it has the module for. All lines of a recipe are expanded before
 # the first runs, so these are as they were before it.
 dkms_versions = $(shell PATH="$(PATH)" dkms status p2pmem 2>/dev/null | sed -n 's|^p2pmem/\([^,:]*\).*|\1|p' | sort -u)
-dkms_kernels = $(shell PATH="$(PATH)" dkms status p2pmem 2>/dev/null | sed -n 's|^p2pmem/[^,]*, \([^,]*\), .*|\1|p' | sort -u)
+dkms_kernels = $(shell { cat $(KERNELS_TO_BUILD); PATH="$(PATH)" dkms status p2pmem | \
+	sed -n 's|^p2pmem/[^,]*, \([^,]*\), .*|\1|p'; } 2>/dev/null | sort -u)
+# Those of an "install-dkms" that was broken off after DKMS had forgotten them.
+KERNELS_TO_BUILD = $(DKMS_DIR)/kernels-to-build
 
 # DKMS takes one version for another's, and this one's source may have changed: all go, but for the source that was just put there.
 forget_dkms = for version in $(dkms_versions); do dkms remove "p2pmem/$$version" --all || exit; done; \
@@ -104,7 +107,7 @@ forget_dkms = for version in $(dkms_versions); do dkms remove "p2pmem/$$version"
 dkms_install = @failed=; for kernel in $(KVER) $(filter-out $(KVER),$(dkms_kernels)); do \
 	dkms install p2pmem/$(VERSION) -k "$$kernel" || { [ "$$kernel" != "$(KVER)" ] || failed=2; \
 		echo "make: Linux $$kernel has no module now. DKMS says why; then type:" \
-			"dkms install p2pmem/$(VERSION) -k $$kernel" >&2; }; done; exit $${failed:-0}
+			"dkms install p2pmem/$(VERSION) -k $$kernel" >&2; }; done; rm -f $(KERNELS_TO_BUILD); exit $${failed:-0}
 
 # KDIR may be a tree that was only built: of it DKMS knows nothing.
 .PHONY: dkms-kernel
@@ -116,11 +119,18 @@ dkms-kernel: kernel-headers
 # The module is built before what works is replaced or removed, also by "make -j": what fails here would fail there.
 install-dkms: $(if $(DESTDIR),,needs-dkms dkms-kernel module) install-rules
 	$(MAKE) dkms-source
+	$(if $(DESTDIR),,printf '%s\n' $(dkms_kernels) >$(KERNELS_TO_BUILD))
 	$(if $(DESTDIR),,$(call forget_dkms,$(DKMS_DIR)))
 	$(if $(DESTDIR),,$(remove_own_module))
 	$(if $(DESTDIR),,$(dkms_install))
 
-uninstall-dkms: uninstall-rules
+# The package's source has the same place, and the same name for DKMS, which forgets all versions.
+.PHONY: not-packaged
+not-packaged:
+	@! package=$$(dpkg-query -S "$(DESTDIR)/usr/src/p2pmem-*/dkms.conf" 2>/dev/null) || { package=$${package%%:*}; \
+		echo "make: what DKMS has of p2pmem belongs to the package $$package. Remove that instead: apt remove $$package" >&2; exit 2; }
+
+uninstall-dkms: not-packaged uninstall-rules
 	$(if $(DESTDIR),,-if command -v dkms >/dev/null; then $(forget_dkms); fi)
 	$(if $(DESTDIR),,$(call told_without,dkms,what it built stays in /lib/modules/*/updates/dkms))
 	rm -rf "$(DESTDIR)$(DKMS_DIR)"

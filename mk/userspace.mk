@@ -35,8 +35,10 @@ BENCH_LIBS = $(shell $(PKG_CONFIG) --libs json-c liburing libibverbs)
 # The plugin is built where nbdkit's headers are: nothing else needs them.
 NBD_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard nbd/*.c)) words/words.c)
 NBD_PLUGIN := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes),$(BUILD)/nbdkit-donard-cache-plugin.so)
-# Where nbdkit looks for plugins by their short names.
-NBD_DIR   ?= $(eval NBD_DIR := $(shell $(PKG_CONFIG) --variable=plugindir nbdkit))$(NBD_DIR)
+# Where nbdkit looks for plugins by their short names.  That is the system's, where another PREFIX has no business.
+NBD_ELSEWHERE := $(if $(NBD_PLUGIN),$(if $(filter /usr /usr/local,$(abspath $(PREFIX)))$(filter command environment,$(origin NBD_DIR)),,yes))
+NBD_DIR   ?= $(eval NBD_DIR := $(if $(NBD_ELSEWHERE),$(LIBDIR)/nbdkit/plugins,$(shell \
+	$(PKG_CONFIG) --variable=plugindir nbdkit)))$(NBD_DIR)
 
 userspace: $(BUILD)/libdonard.so $(BUILD)/libdonard.a $(BUILD)/libdonard-meter.so $(BUILD)/libdonard-meter.a \
 	$(BUILD)/donard-cli $(BUILD)/cufile/$(CUFILE_SONAME) $(NBD_PLUGIN) \

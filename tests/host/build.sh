@@ -474,6 +474,43 @@ dkms_failure_leaves_the_others() {
 	grep -qx 'remove p2pmem/of-a-test --all' "$dir/asked" && grep -qx 'install p2pmem/[0-9.]* -k 6.1-before' "$dir/asked"
 }
 
+# DKMS has forgotten all kernels by then.
+dkms_broken_off() {
+	local dir=$LOGS/dkms-broken-off MAKE_DKMS
+	fake_dkms "$dir"
+	sed -i "s/exit 1 ;;/kill -KILL \$PPID ;;/" "$dir/bin/dkms"
+	! PATH=$dir/bin:$PATH "${MAKE_DKMS[@]}" install-dkms || return
+	grep -qx 6.1-before "$dir/there/kernels-to-build" || return
+	sed -i -e 's/^printf .*/:/' -e 's/kill .*;;/;;/' "$dir/bin/dkms"
+	[[ -z $("$dir/bin/dkms" status p2pmem) ]] || return
+	rm "$dir/asked"
+	PATH=$dir/bin:$PATH "${MAKE_DKMS[@]}" install-dkms || return
+	cat "$dir/asked"
+	grep -qx 'install p2pmem/[0-9.]* -k 6.1-before' "$dir/asked" && [[ ! -e $dir/there/kernels-to-build ]]
+}
+
+# What Debian's package put where the source puts it.
+packages_keep_their_files() {
+	local dir=$LOGS/packaged
+	rm -rf "$dir"
+	mkdir -p "$dir/bin"
+	cat >"$dir/bin/dpkg-query" <<-'END'
+		#!/bin/sh
+		case "$2" in
+		*.rules | */dkms.conf) echo "p2pmem-dkms: $2" ;;
+		*) exit 1 ;;
+		esac
+	END
+	chmod +x "$dir/bin/dpkg-query"
+	make -s install-dkms "DESTDIR=$dir/a dest" || return
+	PATH=$dir/bin:$PATH says 2 'belongs to the package p2pmem-dkms.*apt remove p2pmem-dkms' make -s uninstall-dkms "DESTDIR=$dir/a dest" &&
+		PATH=$dir/bin:$PATH says 0 '60-p2pmem.rules belongs to the package p2pmem-dkms, and stays' make -s uninstall-rules "DESTDIR=$dir/a dest" &&
+		(cd "$dir/a dest" && find . -type f) >"$dir/left" || return
+	cat "$dir/left"
+	grep -qx ./usr/lib/udev/rules.d/60-p2pmem.rules "$dir/left" && grep -q '/dkms.conf$' "$dir/left" &&
+		[[ ! -e $dir/a\ dest/usr/lib/sysusers.d/p2pmem.conf ]]
+}
+
 # By the words of dkms.conf, which take each kernel of the guests, from what install-dkms copies and nothing else, for the
 # newest.
 dkms_builds() {
@@ -525,6 +562,8 @@ run_build() {
 	try "build: DKMS gets no source that does not compile" dkms_source_waits_for_module
 	try "build: DKMS keeps what it has, for a kernel that is not installed" dkms_keeps_what_it_has
 	try "build: DKMS fails for one kernel and not for the others" dkms_failure_leaves_the_others
+	try "build: the next install-dkms builds what one that was broken off forgot" dkms_broken_off
+	try "build: the files of packages stay" packages_keep_their_files
 	! in_ring all || try "build: what DKMS gets is whole" dkms_builds
 }
 
