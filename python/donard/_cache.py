@@ -133,8 +133,10 @@ class Cache(Owner):
         if self._closing is not None and not self._queue._inherited:
             self._closing()
         handle, self._cdata = self._cdata, None
-        ffi.release(handle)
-        self._queue._drop(self)
+        try:
+            self._queue._context._root.release(handle, lib.donard_cache_close)
+        finally:
+            self._queue._drop(self)
 
     def __enter__(self) -> Cache:
         return self

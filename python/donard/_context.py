@@ -2,6 +2,7 @@
 """The context, by which everything else is made."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import weakref
@@ -24,19 +25,34 @@ class Root:
 
     def __init__(self, pointer: Any) -> None:
         self._open = [pointer]
-        self._holders: set[object] = set()
+        self._holds: list[None] = []  # one of each handle, since another thread may finalize some
 
     def hold(self, handle: Any, free: Callable[[Any], object]) -> Any:
         """The handle, with a finalizer: free() it, and then let go of the context."""
-        holder = object()
-        self._holders.add(holder)
-        return ffi.gc(handle, functools.partial(self._let_go, free, holder))
+        self._holds.append(None)
+        return ffi.gc(handle, functools.partial(self._let_go, free))
 
-    def _let_go(self, free: Callable[[Any], object], holder: object, handle: Any) -> None:
-        free(handle)
-        self._holders.discard(holder)
-        if not self._holders and self._open:
-            lib.donard_close(self._open.pop())
+    def release(self, handle: Any, free: Callable[[Any], object]) -> None:
+        """Of a close(): what the finalizer would do. What a signal's handler raises meanwhile is the caller's, but cffi prints
+        and drops what leaves a finalizer."""
+        if handle is None:  # such a handler has closed it
+            return
+        try:
+            ffi.gc(handle, None)
+        finally:
+            self._let_go(free, handle)
+
+    def _let_go(self, free: Callable[[Any], object], handle: Any) -> None:
+        try:
+            free(handle)
+        finally:  # a signal's handler may raise when free() has returned
+            self._holds.pop()
+            if not self._holds and self._open:
+                lib.donard_close(self._open.pop())
+
+
+def _free_nothing(handle: Any) -> None:
+    """Of the context's own handle: the last one to go closes it."""
 
 
 class Context(Owner):
@@ -54,7 +70,7 @@ class Context(Owner):
         if rc < 0:
             raise error_without_context(rc, "context")
         self._root = Root(out[0])
-        self._cdata: Any = self._root.hold(out[0], lambda handle: None)
+        self._cdata: Any = self._root.hold(out[0], _free_nothing)
         self._thread = MakingThread()
         # In the order in which they are closed: memory last, since a queue may be moving data into it.
         self._queues: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -189,10 +205,14 @@ class Context(Owner):
             queue._refuse_to_close()
         for memory in list(self._memories):
             memory._refuse_views()
-        for one in [*self._queues, *self._others, *self._memories]:
-            one.close()
+        with contextlib.ExitStack() as ends:  # all of them, from the last one on, also when a signal's handler raises in one
+            ends.callback(self._end)
+            for one in [*self._memories, *self._others, *self._queues]:
+                ends.callback(one.close)
+
+    def _end(self) -> None:
         handle, self._cdata = self._cdata, None
-        ffi.release(handle)
+        self._root.release(handle, _free_nothing)
 
     def __enter__(self) -> Context:
         return self

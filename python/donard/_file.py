@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from ._library import Owner, Record, ffi, lib, sized, text
+from ._library import Owner, Record, lib, sized, text
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -75,7 +75,7 @@ class File(Owner):
             return
         self._handle  # of this thread?
         handle, self._cdata = self._cdata, None
-        ffi.release(handle)
+        self._context._root.release(handle, lib.donard_file_close)
 
     def __enter__(self) -> File:
         return self

@@ -199,7 +199,7 @@ class Memory(Owner):
         self._handle  # of this thread?
         self._refuse_views()
         handle, self._cdata = self._cdata, None
-        ffi.release(handle)
+        self._context._root.release(handle, lib.donard_memory_free)
 
     def __enter__(self) -> Memory:
         return self

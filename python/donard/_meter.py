@@ -37,10 +37,11 @@ class Meter:
     """A meter of the library; close() ends it."""
 
     def __init__(self, context: Context, kind: str | None) -> None:
+        self._root = context._root
         self.handle = context._make("donard_meter", meter_lib.donard_meter_close, meter_lib.donard_meter_open, name("kind", kind, optional=True))
 
     def close(self) -> None:
-        ffi.release(self.handle)
+        self._root.release(self.handle, meter_lib.donard_meter_close)
 
 
 class Metering:

@@ -2,6 +2,7 @@
 """Many reads and writes in flight between files and memory."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import itertools
@@ -299,13 +300,19 @@ class Queue(Owner):
         if self._cdata is None:
             return
         self._refuse_to_close()
-        for cache in list(self._caches):
-            cache.close()
+        with contextlib.ExitStack() as ends:  # all of them, from the last one on, also when a signal's handler raises in one
+            ends.callback(self._end)
+            for cache in list(self._caches):
+                ends.callback(cache.close)
+
+    def _end(self) -> None:
         if self._closing is not None and not self._inherited:
             self._closing()
         handle, self._cdata = self._cdata, None
-        ffi.release(handle)
-        self._requests.clear()
+        try:
+            self._context._root.release(handle, lib.donard_queue_close)
+        finally:
+            self._requests.clear()
 
     def __enter__(self) -> Queue:
         return self

@@ -165,9 +165,11 @@ class Queue:
             in_flight.give_up_soon()
 
     def _end(self, error: Exception | None = None) -> None:
-        self._queue.close()
-        for in_flight in self._all:
-            in_flight.give_up(error)
+        try:
+            self._queue.close()
+        finally:
+            for in_flight in self._all:
+                in_flight.give_up(error)
 
     async def _drain(self) -> None:
         """No request of files is taken any more, and those there are have ended after this, in spite of cancellations: the

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sysfs in which a file of this machine lies on an NVMe drive, as tests/unit/queue_scene.c has it; in the build folder."""
+import contextlib
 import gc
 import os
 import pathlib
 import shutil
+import signal
 import tempfile
 import threading
 import unittest
+import unittest.mock
 import warnings
 
 import donard
+from donard._library import lib
 
 BLOCK = 64 << 10
 BDF = "0000:01:00.0"
@@ -116,3 +120,20 @@ class WithQueues(unittest.TestCase):
             if error.code != "unsupported":
                 raise
             self.skipTest("io_uring is switched off on this machine")
+
+    def interrupted(self, name, call, modules=("_queue",), handler=signal.default_int_handler, raises=KeyboardInterrupt):
+        """Ctrl-C the moment after that call of the library has returned, whichever of the modules makes it."""
+        real = getattr(lib, name)
+
+        class Interrupted:
+            def __getattr__(self, other):
+                if other != name:
+                    return getattr(lib, other)
+                return lambda *arguments: (real(*arguments), os.kill(os.getpid(), signal.SIGINT))[0]
+
+        with contextlib.ExitStack() as stack:
+            stack.callback(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, handler))
+            for module in modules:
+                stack.enter_context(unittest.mock.patch(f"donard.{module}.lib", Interrupted()))
+            with self.assertRaises(raises):
+                call()

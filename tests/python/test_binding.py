@@ -11,7 +11,6 @@ import os
 import pathlib
 import pickle
 import select
-import signal
 import subprocess
 import sys
 import tempfile
@@ -491,23 +490,6 @@ class Queues(WithQueues):
         self.assertEqual((caught.exception.errno, caught.exception.code), (errno.EAGAIN, "queue-full"))
         got = queue.wait(2)
         self.assertEqual(len(got), 2)
-
-    def interrupted(self, name, call):
-        """Ctrl-C the moment after that call of the library has returned."""
-        real = getattr(lib, name)
-
-        class Interrupted:
-            def __getattr__(self, other):
-                if other != name:
-                    return getattr(lib, other)
-                return lambda *arguments: (real(*arguments), os.kill(os.getpid(), signal.SIGINT))[0]
-
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        try:
-            with unittest.mock.patch("donard._queue.lib", Interrupted()), self.assertRaises(KeyboardInterrupt):
-                call()
-        finally:
-            signal.signal(signal.SIGINT, before)
 
     def test_a_request_that_a_signal_broke_off(self):
         queue = self.queue()

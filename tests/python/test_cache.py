@@ -89,6 +89,22 @@ class Caches(WithLibrary):
         cache.close()
         self.assertEqual(self.library.calls.count(("close",)), 1)
 
+    def test_a_close_that_a_signal_broke_off(self):
+        def close(cache):
+            self.library.calls.append(("close",))
+            raise KeyboardInterrupt
+
+        file = AnyFile()
+        with unittest.mock.patch.object(self.library, "donard_cache_close", close):
+            one, other = self.queue.connect("192.0.2.1"), self.queue.connect("192.0.2.2")
+            one.flush()
+            self.queue.flush(file)
+            self.assertRaises(KeyboardInterrupt, one.close)
+            self.assertEqual(len(self.queue._requests), 1)
+            self.assertRaises(KeyboardInterrupt, self.queue.close)
+        self.assertEqual(self.library.calls.count(("close",)), 2)
+        self.assertEqual((other._cdata, self.queue._cdata, self.queue._requests), (None, None, {}))
+
     def test_a_connection_that_another_thread_forgets_is_told_of(self):
         kept = []
 
@@ -304,6 +320,20 @@ class Awaited(WithLibrary):
                 with self.assertRaisesRegex(donard.Error, "connection lost"):
                     async with cache:
                         raise donard.Error(errno.ECONNRESET, "connection lost", "system")
+
+        asyncio.run(body())
+
+    def test_a_queue_whose_close_a_signal_broke_off_gives_up(self):
+        async def body():
+            queue = donard.aio.Queue(self.context)
+            with unittest.mock.patch.object(self.library, "donard_cache_close", side_effect=ZeroDivisionError):
+                cache = queue.connect("192.0.2.1")
+                task = asyncio.ensure_future(cache.flush())
+                await asyncio.sleep(0)
+                with self.assertRaises(ZeroDivisionError):
+                    queue._end(donard.Error(errno.EIO, "no more", "io"))
+            with self.assertRaisesRegex(donard.Error, "no more"):
+                await task
 
         asyncio.run(body())
 

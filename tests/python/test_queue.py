@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import os
+import sys
 import threading
 import unittest
 
@@ -40,6 +41,46 @@ class Canceled(WithQueues):
         self.assertEqual(queue.cancel(job), 3)
         self.assertEqual([one.result for one in queue.wait(3)], [-errno.ECANCELED] * 3)
         self.assertEqual(self.scene.path.read_bytes(), self.scene.data)
+
+
+class BrokenOff(WithQueues):
+    """By what a signal's handler raises when a call has returned."""
+
+    def make_and_close(self, name, make):
+        """All in it: a finalizer calls the library as it was when the handle was made."""
+        self.interrupted(name, lambda: make().close(), ("_context", "_file", "_memory", "_queue"))
+
+    # What cffi calls may not raise: the program would go on.
+    def test_a_close(self):
+        self.make_and_close("donard_memory_free", lambda: self.context.dram(BLOCK))
+        self.make_and_close("donard_file_close", lambda: self.context.open(self.scene.path))
+        self.make_and_close("donard_queue_close", self.queue)
+        root = self.context._root
+        self.context.close()
+        self.assertEqual(root._open, [])
+
+    def test_a_close_of_several_closes_all(self):
+        def make():
+            made.append(donard.Context(sysfs_root=str(self.scene.root), dev_root=str(self.scene.root)))
+            made.extend((made[0].queue(), made[0].dram(BLOCK)))
+            return made[0]
+
+        made = []
+        self.queue().close()
+        self.make_and_close("donard_queue_close", make)
+        self.assertEqual([one._cdata for one in made], [None] * 3)
+        self.assertEqual(made[0]._root._open, [])
+
+    def test_a_close_within_a_close(self):
+        def end(*_):
+            made[0].close()
+            sys.exit(3)
+
+        made = [donard.Context(sysfs_root=str(self.scene.root), dev_root=str(self.scene.root))]
+        made.extend((made[0].queue(), made[0].dram(BLOCK)))
+        self.interrupted("donard_queue_close", made[0].close, handler=end, raises=SystemExit)
+        self.assertEqual([one._cdata for one in made], [None] * 3)
+        self.assertEqual((made[0]._root._holds, made[0]._root._open), ([], []))
 
 
 class Threads(WithQueues):
