@@ -6,7 +6,7 @@ import dataclasses
 import warnings
 from typing import TYPE_CHECKING, Any, Callable
 
-from ._library import Owner, Record, ffi, lib, name, number, sized, sizes
+from ._library import Owner, Record, lib, name, number, sized, sizes
 from ._memory import Memory, handle_of, memory_range
 
 if TYPE_CHECKING:
@@ -60,11 +60,10 @@ class Cache(Owner):
         place = name("address", address)
         options = sized("donard_cache_options", address=place, port=number("port", port, 2**16 - 1),
                         depth=number("depth", depth, 2**32 - 1), timeout_ms=number("timeout_ms", timeout_ms, 2**32 - 1))
-        out = ffi.new("struct donard_cache **")
-        queue._check(lib.donard_cache_connect(queue._handle, options, out))
         self._queue = queue
         self._closing: Callable[[], object] | None = None  # called before it closes, whoever closes it
-        self._cdata = queue._context._root.hold(out[0], lib.donard_cache_close)
+        self._cdata = queue._context._root.make("donard_cache", lib.donard_cache_close, queue._check, lib.donard_cache_connect,
+                                                queue._handle, options)
         queue._caches.add(self)
 
     @property

@@ -27,6 +27,20 @@ class Root:
         self._open = [pointer]
         self._holds: list[None] = []  # one of each handle, since another thread may finalize some
 
+    def make(self, kind: str, free: Callable[[Any], object], check: Callable[[int], object], call: Callable[..., int],
+             *arguments: Any) -> Any:
+        """What the library hands out by the last argument of a call: a struct of that kind, which free() ends. check() raises
+        the call's error."""
+        out = ffi.new(f"struct {kind} **")
+        try:
+            rc = call(*arguments, out)
+        except BaseException:  # of a signal's handler, which may raise as soon as the call has returned
+            if out[0]:
+                free(out[0])
+            raise
+        check(rc)
+        return self.hold(out[0], free)
+
     def hold(self, handle: Any, free: Callable[[Any], object]) -> Any:
         """The handle, with a finalizer: free() it, and then let go of the context."""
         self._holds.append(None)
@@ -94,10 +108,7 @@ class Context(Owner):
         return rc
 
     def _make(self, kind: str, free: Callable[[Any], object], call: Callable[..., int], *arguments: Any) -> Any:
-        """What the library hands out by its last argument: a struct of that kind, which free() ends."""
-        out = ffi.new(f"struct {kind} **")
-        self._check(call(self._handle, *arguments, out))
-        return self._root.hold(out[0], free)
+        return self._root.make(kind, free, self._check, call, self._handle, *arguments)
 
     def _memory(self, call: Callable[..., int], *arguments: Any) -> _memory.Memory:
         return _memory.Memory(self, self._make("donard_memory", lib.donard_memory_free, call, *arguments))

@@ -175,10 +175,16 @@ class Memory(Owner):
 
     def export(self, offset_bytes: int = 0, length_bytes: int = 0, *, write: bool = True) -> int:
         """A dma-buf of the memory: a descriptor, which is the caller's to close; a length of 0 is to the end."""
-        fd = ffi.new("int *")
+        fd = ffi.new("int *", -1)
         flags = os.O_RDWR if write else os.O_RDONLY
         offset, length = self._span("offset_bytes", offset_bytes, length_bytes)
-        self._context._check(lib.donard_memory_export(self._handle, offset, length, flags, fd))
+        try:
+            rc = lib.donard_memory_export(self._handle, offset, length, flags, fd)
+        except BaseException:  # of a signal's handler, which may raise as soon as the call has returned
+            if fd[0] >= 0:
+                os.close(fd[0])
+            raise
+        self._context._check(rc)
         return int(fd[0])
 
     def route(self, client_bdf: str) -> Route:

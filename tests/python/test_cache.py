@@ -105,6 +105,22 @@ class Caches(WithLibrary):
         self.assertEqual(self.library.calls.count(("close",)), 2)
         self.assertEqual((other._cdata, self.queue._cdata, self.queue._requests), (None, None, {}))
 
+    # Nobody else could ever end it, and the queue would keep it alive.
+    def test_a_connection_that_a_signal_broke_off_is_closed(self):
+        connect = self.library.donard_cache_connect
+        for is_made, last in (True, "close"), (False, "failed"):
+            def broken_off(queue, options, out):
+                if is_made:
+                    connect(queue, options, out)
+                else:
+                    self.library.calls.append(("failed",))
+                raise KeyboardInterrupt
+
+            with unittest.mock.patch.object(self.library, "donard_cache_connect", broken_off):
+                self.assertRaises(KeyboardInterrupt, self.queue.connect, "192.0.2.1")
+            self.assertEqual(self.library.calls[-1], (last,))
+        self.assertEqual(list(self.queue._caches), [])
+
     def test_a_connection_that_another_thread_forgets_is_told_of(self):
         kept = []
 

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues over a file of the scene: what ends before it begins, and to which thread they belong."""
+"""Queues over a file of the scene: what ends before it begins, what a signal breaks off, and to which thread they belong."""
 import ctypes
 import errno
 import os
 import sys
 import threading
 import unittest
+import unittest.mock
 
 from scene import BLOCK, WithQueues, forgotten
 
 import donard
+from donard._library import lib
 
 
 def twice_in_a_thread_of_c(call):
@@ -58,6 +60,33 @@ class BrokenOff(WithQueues):
         root = self.context._root
         self.context.close()
         self.assertEqual(root._open, [])
+
+    # Nobody else could ever free it.
+    def test_a_handle_that_was_made(self):
+        def make(*arguments):
+            lib.donard_memory_dram(*arguments)
+            raise KeyboardInterrupt
+
+        free = unittest.mock.Mock(side_effect=lib.donard_memory_free)
+        self.assertRaises(KeyboardInterrupt, self.context._make, "donard_memory", free, make, BLOCK)
+        self.assertEqual(free.call_count, 1)
+
+    def test_a_descriptor_that_was_made(self):
+        class Library:
+            def __getattr__(self, name):
+                return export if name == "donard_memory_export" else getattr(lib, name)
+
+        def export(memory, offset, length, flags, fd):
+            if is_made:
+                made.append(os.open(os.devnull, os.O_RDONLY))
+                fd[0] = made[0]
+            raise KeyboardInterrupt
+
+        made = []
+        with unittest.mock.patch("donard._memory.lib", Library()):
+            for is_made in False, True:
+                self.assertRaises(KeyboardInterrupt, self.memory.export)
+        self.assertRaises(OSError, os.fstat, made[0])
 
     def test_a_close_of_several_closes_all(self):
         def make():
