@@ -129,6 +129,8 @@ static long ioc_info(void *object, void *arg)
 	if (COMPAT_HAS_FOLIOS && p2pmem_unit(r) <= P2PMEM_CHUNK && !p2pmem_is_pmem(r) &&
 	    (r->folio_order || p2pmem_has_shapes(r)))
 		info->flags |= P2PMEM_REGION_FOLIOS;
+	if (READ_ONCE(r->revocable))
+		info->flags |= P2PMEM_REGION_REVOCABLE;
 	info->region_bytes = r->backing.bytes;
 	info->available_bytes = p2pmem_available_bytes(r);
 	info->bus_address = p2pmem_bus_address(r);

@@ -164,7 +164,10 @@ static int ask_revocable(struct p2pmem_pin *pin, char *reason)
 	if (ret)
 		return ret;
 	ret = ask(pin);
-	return ret ? p2pmem_gpu_explain(pin->region, pin->bytes, ret, reason) : 0;
+	if (ret)
+		return p2pmem_gpu_explain(pin->region, pin->bytes, ret, reason);
+	WRITE_ONCE(pin->region->revocable, true);
+	return 0;
 }
 
 static int get_table(struct p2pmem_pin *pin, char *reason)

@@ -141,6 +141,7 @@ struct p2pmem_region {
 	struct delayed_work watch_work;	/* foreign providers: looks for resets while importers have mappings */
 
 	bool generic_by_name;		/* root asked for that page type */
+	bool revocable;			/* a pin was made that the GPU's driver may take back */
 	struct list_head pins;		/* gpu.h; under alloc_lock */
 	struct list_head unused_pins;	/* callback pins that wait for their process; under alloc_lock */
 

@@ -73,10 +73,11 @@ $(BUILD)/tests/unit/test_cache_handles: UNIT_LIBS += $(addprefix -Wl$(comma)--wr
 $(BUILD)/tests/unit/test_cache_report: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,bind mkdir dnd_backing_identity dnd_cache_blocks_init dnd_now_ns \
 	$(addprefix donard_,file_info $(addprefix queue_,open register read wait)))
 
-QUEUE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_queue test_queue_attach test_queue_cancel test_queue_pages)
+QUEUE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_queue test_queue_attach test_queue_cancel test_queue_gpu test_queue_pages)
 $(QUEUE_TESTS): $(BUILD)/tests/unit/queue_scene.o
 $(BUILD)/tests/unit/test_queue_source: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_queue_reap io_uring_queue_init_params)
 $(BUILD)/tests/unit/test_memory: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,syscall process_vm_readv)
+$(BUILD)/tests/unit/test_copy_gpu: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_register_buffers_update_tag
 $(BUILD)/tests/unit/test_engine: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,pread syscall \
 	$(addprefix io_uring_,queue_init_params submit submit_and_wait))
 $(BUILD)/tests/unit/test_queue: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,dnd_drive_ask_again dnd_join_check_file dnd_join_failed \
@@ -84,6 +85,7 @@ $(BUILD)/tests/unit/test_queue: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,dnd_
 $(BUILD)/tests/unit/test_queue_attach: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_ring_vet syscall \
 	io_uring_queue_init_params io_uring_register_buffers_update_tag)
 $(BUILD)/tests/unit/test_queue_cancel: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_queue_init_params
+$(BUILD)/tests/unit/test_queue_gpu: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_queue_init_params
 $(BUILD)/tests/unit/test_queue_pages: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_queue_init_params
 $(BUILD)/tests/unit/test_reach: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,poll dnd_dial dnd_now_seconds rdma_get_cm_event rdma_ack_cm_event)
 $(BUILD)/tests/unit/test_listen: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,access getifaddrs freeifaddrs)

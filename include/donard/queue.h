@@ -120,8 +120,9 @@ void donard_queue_close(struct donard_queue *queue);
  * for all in flight.  The queue holds the memory until donard_queue_unregister(), or until its region goes away.  Some
  * memory cannot be registered: some kernels register no device memory, or none of some page
  * types; Linux AIO registers none; and the queue never registers a dma-buf of an exporter other
- * than p2pmem, since that exporter tells nobody when it takes the memory back.  Requests then
- * cost as much as before, and the call does not fail.
+ * than p2pmem, since that exporter tells nobody when it takes the memory back, nor memory that
+ * a GPU's driver may take back (any that does not pin persistently: memory.h), since the drive
+ * would reach it afterwards.  Requests then cost as much as before, and the call does not fail.
  *
  * Returns 1 when the memory is registered, 0 when it cannot be; -ENOSPC when the queue holds 64
  * others, registered or not; -EINVAL for memory of another context; -EOPNOTSUPP if the CPU has no

@@ -113,6 +113,11 @@ enum p2pmem_state {
 #define P2PMEM_REGION_PERSISTENT	(1U << 0)
 /* 2 MiB that a mapping covers completely are pinned as one unit; not set with folios of 1 GiB */
 #define P2PMEM_REGION_FOLIOS		(1U << 1)
+/*
+ * memory was pinned (P2PMEM_IOC_PIN_GPU) that the GPU's driver may take back at any time: hold none of the region's for good.
+ * Never set by a module that is older than this flag
+ */
+#define P2PMEM_REGION_REVOCABLE	(1U << 2)
 
 /**
  * struct p2pmem_info - what a region is (P2PMEM_IOC_INFO, out)

@@ -54,11 +54,14 @@ static struct dnd_place place_of(const struct dnd_side *side)
  * Registering pins all memory once, page by page.  That pays for buffers, which the
  * lanes use again and again.  Memory that is read or written once is pinned faster
  * by each request.  Large folios are the exception: each takes a single step, or none
- * where the region registers its memory with the ring itself (ring/buffers.c).
+ * where the region registers its memory with the ring itself (ring/buffers.c).  What
+ * a GPU's driver may take back is not registered at all (queue/register.c).
  */
 static bool pays_to_register(struct dnd_copy *copy)
 {
-	return copy->buffers || dnd_copy_region(copy)->info.flags & P2PMEM_REGION_FOLIOS;
+	const struct dnd_region *region = dnd_copy_region(copy);
+
+	return copy->buffers || (region->info.flags & P2PMEM_REGION_FOLIOS && !dnd_region_may_revoke(region));
 }
 
 /* An old file grows with each request behind its end, so its length covers no missing bytes if this program dies. */

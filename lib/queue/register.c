@@ -43,9 +43,12 @@ static bool may_hold(const struct donard_memory *memory)
 	return dnd_memory_is_region(memory) || !dnd_memory_is_imported(memory);
 }
 
-static int hold(struct donard_queue *queue, struct donard_memory *memory)
+/*
+ * A region refuses to be the buffer of a ring with memory that a GPU's driver may take back.  Its mapping must not become one
+ * either: the driver waits for such a pin for a minute, and the drive would go on to use memory that is another's by then.
+ */
+static int register_pages(struct donard_queue *queue, const struct donard_memory *memory, struct dnd_buffers *buffers)
 {
-	struct dnd_queue_registration *registration = free_place(queue);
 	const struct dnd_holding holding = {
 		.base = memory->window.data,
 		.bytes = memory->length,
@@ -54,13 +57,20 @@ static int hold(struct donard_queue *queue, struct donard_memory *memory)
 		.region = dnd_memory_giver(memory),
 		.window = dnd_memory_is_region(memory) ? &memory->window : NULL,
 	};
+
+	return dnd_region_may_revoke(&memory->region) ? 0 : dnd_buffers_register(buffers, &queue->ring, &holding);
+}
+
+static int hold(struct donard_queue *queue, struct donard_memory *memory)
+{
+	struct dnd_queue_registration *registration = free_place(queue);
 	int rc;
 
 	if (!registration)
 		return dnd_fail_member(queue->ctx, DND_E_NO_SPACE, DND_MOST(NULL, DND_REGISTRATIONS_MAX + 1, DND_REGISTRATIONS_MAX),
 				       "the queue holds %d memories, registered or not, and takes no more. Unregister "
 				       "one, or use another queue.", DND_REGISTRATIONS_MAX);
-	rc = dnd_buffers_register(&registration->buffers, &queue->ring, &holding);
+	rc = register_pages(queue, memory, &registration->buffers);
 	if (rc)
 		return dnd_fail_errno(queue->ctx, -rc, "%s: cannot be registered", dnd_memory_name(memory));
 	dnd_handle_get(&memory->handle);

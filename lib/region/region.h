@@ -42,6 +42,8 @@ bool dnd_region_called_back(const struct dnd_region *region);
  * freed it.
  */
 bool dnd_region_lost_memory(const struct dnd_region *region);
+/* May the GPU's driver take memory of the region back while somebody holds it?  Then nobody may pin it for good. */
+bool dnd_region_may_revoke(const struct dnd_region *region);
 /* The words for it; the object stands before them. */
 #define DND_REGION_LOST_MEMORY "its memory was freed (cuMemFree(), or the end of the process that allocated it), and the GPU's driver " \
 			       "took it back"

@@ -282,7 +282,7 @@ class Queue(Owner):
     # --- registered memory ---
 
     def register(self, memory: Memory) -> bool:
-        """Look up a memory once for all requests; whether this kernel can. It is held until unregister()."""
+        """Look up a memory once for all requests; whether that is possible. It is held until unregister()."""
         return bool(self._check(lib.donard_queue_register(self._handle, handle_of(memory))))
 
     def unregister(self, memory: Memory) -> None:

@@ -228,8 +228,11 @@ static void has_nothing(struct pinned *p, uint64_t bytes)
 static void freed_is_gone(void)
 {
 	struct pinned p = pinned_anew(BYTES);
+	struct p2pmem_info info = { .size = sizeof(info) };
 	uint64_t second = gpu_alloc(p.gpu, BYTES);
 
+	WORKS(ioctl(p.fd, P2PMEM_IOC_INFO, &info));
+	CHECK(info.flags & P2PMEM_REGION_REVOCABLE);
 	PINS(pin(p.fd, second, BYTES, BYTES));
 	fill(p.map, BYTES, PATTERN);
 	gpu_free(p.gpu, p.va);
