@@ -31,9 +31,21 @@ static const struct donard_memory *accessed(const struct dnd_copy *copy, int err
 	return error_number == ENXIO && copy->dst.is_gpu && !copy->src.is_gpu ? copy->dst.memory : dnd_copy_memory(copy);
 }
 
+/* The errno that tells that the memory of an end was taken back, at or behind @offset, or 0. */
+static int taken_back(const struct dnd_copy *copy, uint64_t offset)
+{
+	const struct dnd_side *side = copy->src.is_memory ? &copy->src : &copy->dst;
+
+	if (!side->is_memory || copy->bounced)
+		return 0;
+	return dnd_memory_taken_back(side->memory, side->at + offset,
+				     dnd_min(copy->plan.block_bytes, copy->length - offset));
+}
+
 int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset, int error_number)
 {
 	struct dnd_side *side = step == DND_STEP_WRITE ? &copy->dst : &copy->src;
+	int taken;
 
 	if (error_number == ECANCELED && copy->region_lost)
 		return gone(copy);
@@ -46,6 +58,9 @@ int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset, 
 		return gone(copy);
 	if (step == DND_STEP_CPU)
 		return dnd_memory_access_failed(accessed(copy, error_number), error_number);
+	taken = error_number == EFAULT ? taken_back(copy, offset) : 0;
+	if (taken)
+		return dnd_memory_access_failed(dnd_copy_memory(copy), taken);
 	side->join.bounced = copy->bounced;
 	return dnd_join_failed(&side->join, step == DND_STEP_WRITE, side->offset + offset,
 			       error_number, copy->nvme_status);

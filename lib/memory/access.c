@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The CPU's access to a memory: checks the range, and gives a failure its text. */
+#include <unistd.h>
+
 #include "memory/memory.h"
 
 int dnd_memory_check_range(const struct donard_memory *memory, uint64_t offset, uint64_t length)
@@ -100,6 +102,29 @@ int dnd_memory_access_failed(const struct donard_memory *memory, int error_numbe
 		return dnd_fail_errno(memory->ctx, error_number, "%s: its bytes cannot be accessed", dnd_memory_name(memory));
 	return dnd_fail(memory->ctx, DND_E_REGION_GONE, "%s: its exporter took it back. Have it exported again.",
 			dnd_memory_name(memory));
+}
+
+/* Of a region's memory, what a GPU has; all other stays until the region goes away.  To load that might wait for a reset. */
+static bool may_be_taken_back(const struct donard_memory *memory)
+{
+	if (dnd_memory_is_region(memory))
+		return memory->region.info.kind == P2PMEM_KIND_GPU_NVIDIA;
+	return dnd_memory_is_imported(memory);
+}
+
+/* Memory is taken back without notice, and then has no pages; only the CPU's access tells why. */
+int dnd_memory_taken_back(const struct donard_memory *memory, uint64_t offset, uint64_t length)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = offset + length;
+	int rc = 0;
+
+	if (!memory->window.data || !may_be_taken_back(memory))
+		return 0;
+	for (uint64_t at = offset; at < end && !rc; at += page)
+		rc = dnd_memory_load(memory, at, &(char){ 0 }, 1);
+	if (!rc && length)
+		rc = dnd_memory_load(memory, end - 1, &(char){ 0 }, 1);
+	return rc == -ENODEV || rc == -ENXIO ? -rc : 0;
 }
 
 static int check(const struct donard_memory *memory, uint64_t offset, uint64_t length)

@@ -99,6 +99,11 @@ int dnd_memory_check_writable(const struct donard_memory *memory);
 int dnd_memory_load(const struct donard_memory *memory, uint64_t offset, void *to, size_t bytes);
 int dnd_memory_access_failed(const struct donard_memory *memory, int error_number);
 /*
+ * After EFAULT of a transfer: was the memory, or any page of the range, taken back, by its exporter or by a GPU's driver?
+ * Returns the errno that dnd_memory_access_failed() takes, or 0, also if its region goes away.
+ */
+int dnd_memory_taken_back(const struct donard_memory *memory, uint64_t offset, uint64_t length);
+/*
  * Runs the barrier of memory of a region, and its flush.  Tells this memory once of each reset, whatever others of its file were
  * told.
  */

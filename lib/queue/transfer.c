@@ -212,29 +212,24 @@ void dnd_queue_forget_told(struct donard_queue *queue)
 
 /* ---- completions of parts ---- */
 
-/* Has the exporter taken back the memory, or any page of it?  Exporters do so without notice. */
-static bool taken_back(const struct dnd_queue_request *request)
+/* The errno that tells that the memory of the request was taken back, or 0. */
+static int taken_back(const struct dnd_queue_request *request)
 {
-	const struct donard_memory *memory = request->memory;
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	if (!memory || !memory->window.data || !dnd_memory_is_imported(memory) || dnd_memory_is_region(memory))
-		return false;
-	for (uint64_t at = 0; at < request->length; at += page)
-		if (dnd_memory_load(memory, request->memory_offset + at, &(char){ 0 }, 1) == -ENODEV)
-			return true;
-	return dnd_memory_load(memory, request->memory_offset + request->length - 1, &(char){ 0 }, 1) == -ENODEV;
+	return request->error == -EFAULT && request->memory ?
+	       dnd_memory_taken_back(request->memory, request->memory_offset, request->length) : 0;
 }
 
 static int failure_of(struct donard_queue *queue, struct dnd_queue_request *request)
 {
 	struct dnd_join join;
+	int taken;
 
 	if (request->error == -ECANCELED)
 		return dnd_fail(queue->ctx, DND_E_CANCELED, "%s: canceled%s", request->file->path,
 				request->kind == DND_IO_WRITE && request->moved ? ", but some of the bytes have been written" : "");
-	if (request->error == -EFAULT && taken_back(request))
-		return dnd_memory_access_failed(request->memory, ENODEV);
+	taken = taken_back(request);
+	if (taken)
+		return dnd_memory_access_failed(request->memory, taken);
 	if (request->kind == DND_IO_FLUSH && request->error == -ENOMEM) {	/* perhaps it never began */
 		dnd_fail_memory(queue->ctx);
 		dnd_fail_more(queue->ctx, " %s was not flushed. Flush it again.", request->file->path);

@@ -403,6 +403,27 @@ static void revocable_is_not_pinned(void **state)
 	assert_int_equal(registered, takes);
 }
 
+static int take_back(void *user, const struct donard_interval *interval)
+{
+	(void)interval;
+	(void)user;
+	return ftruncate(vram_fd, 0);
+}
+
+/* The kernel says EFAULT for either direction, and the drive is not to blame. */
+static void freed_meanwhile(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->options.begin_fn = take_back;
+	write_file(scene->file, scene->data, sizeof(scene->data));
+	assert_refused(scene, scene->file, "gpu:0", -ENODEV, "p2pmem0: its memory was freed");
+	assert_string_equal(donard_error_code(scene->fake->ctx), "region-gone");
+	assert_int_equal(ftruncate(vram_fd, VRAM_BYTES), 0);
+	scene->options.length_bytes = 65536;
+	assert_refused(scene, "gpu:0", scene->file, -ENODEV, "p2pmem0: its memory was freed");
+}
+
 /* The bytes are in the region, but the GPU reads others there. */
 static void verified_by_gpu(void **state)
 {
@@ -549,7 +570,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(into_gpu), CASE(out_of_gpu), CASE(verified_by_gpu), CASE(lost_writes_are_seen),
 		CASE(no_two_copies_are_alike), CASE(last_block_is_the_copys_own), CASE(by_address), CASE(refusals),
-		CASE(memory_of_the_program), CASE(revocable_is_not_pinned),
+		CASE(memory_of_the_program), CASE(revocable_is_not_pinned), CASE(freed_meanwhile),
 	};
 
 	return cmocka_run_group_tests_name("copy-gpu", tests, NULL, NULL);
