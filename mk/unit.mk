@@ -76,7 +76,7 @@ $(BUILD)/tests/unit/test_cache_report: UNIT_LIBS := $(addprefix -Wl$(comma)--wra
 QUEUE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_queue test_queue_attach test_queue_cancel test_queue_gpu test_queue_pages)
 $(QUEUE_TESTS): $(BUILD)/tests/unit/queue_scene.o
 $(BUILD)/tests/unit/test_queue_source: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_queue_reap io_uring_queue_init_params)
-$(BUILD)/tests/unit/test_memory: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,syscall process_vm_readv)
+$(BUILD)/tests/unit/test_memory: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,fopen poll syscall process_vm_readv)
 $(BUILD)/tests/unit/test_copy_gpu: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_register_buffers_update_tag
 $(BUILD)/tests/unit/test_engine: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,pread syscall \
 	$(addprefix io_uring_,queue_init_params submit submit_and_wait))

@@ -113,7 +113,7 @@ int donard_memory_claim(struct donard_context *ctx, const char *region, uint64_t
  * Both memories have the same bytes, which last as long as either memory does.
  *
  * Returns 0; -EINVAL when @fd is not of a region; -EACCES when it is not open for reading and writing; -ENXIO when that
- * file does not own the whole range; -ENODEV, -EMFILE, -ENFILE, -ENOMEM.
+ * file does not own the whole range; -ENODEV when its region has gone; -EMFILE, -ENFILE, -ENOMEM.
  */
 int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t file_offset_bytes,
 			uint64_t length_bytes, struct donard_memory **memory);

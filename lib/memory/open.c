@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Makes memory handles, and frees them. */
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "memory/memory.h"
@@ -228,12 +230,58 @@ static int refuse(struct donard_context *ctx, int fd)
 			       "such as info.fd of another memory.", fd);
 }
 
-/* Finds the region's name, as "p2pmem0", for a descriptor.  Issues no ioctl to a file that is not a region's. */
+static int gone(struct donard_context *ctx, int fd)
+{
+	return dnd_fail(ctx, DND_E_REGION_GONE, "descriptor %d: the region that it was opened from went away, and its memory with it. "
+			"Have the program that passed it on take memory again, and pass the new descriptor.", fd);
+}
+
+/* Is it the device number of a node that the module made?  That of a region that has ended is not in sysfs any more. */
+static bool is_of_module(dev_t device)
+{
+	FILE *devices = fopen("/proc/devices", "re");
+	char line[128], name[32];
+	unsigned int number;
+	bool found = false;
+
+	if (!devices)
+		return false;
+	/* Block devices, which come last, have numbers of their own. */
+	while (!found && fgets(line, sizeof(line), devices) && strncmp(line, "Block", 5))
+		found = sscanf(line, "%u %31s", &number, name) == 2 && number == major(device) && !strcmp(name, "p2pmem");
+	fclose(devices);
+	return found;
+}
+
+/* Does the region tell those who hold it of any of these: POLLPRI when it is called back, POLLHUP when it has ended? */
+static bool tells(int fd, short events)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLPRI };
+
+	return poll(&pollfd, 1, 0) == 1 && pollfd.revents & events;
+}
+
+/* Without a name the region is ending: its node goes first. */
+static bool has_gone(int fd, dev_t device, bool named)
+{
+	return named ? tells(fd, POLLHUP) : is_of_module(device) && tells(fd, POLLPRI | POLLHUP);
+}
+
+/*
+ * Finds the region's name, as "p2pmem0", for a descriptor.  Issues no ioctl to a file that is not a region's.  Once the region
+ * has ended, the name is another one's that has got the number since, or nobody's.
+ */
 static int name_of(struct donard_memory *memory, int fd)
 {
 	struct stat found;
+	bool named;
 
-	return fstat(fd, &found) || !dnd_region_of_node(memory->ctx, &found, memory->region.name) ? refuse(memory->ctx, fd) : 0;
+	if (fstat(fd, &found))
+		return refuse(memory->ctx, fd);
+	named = dnd_region_of_node(memory->ctx, &found, memory->region.name);
+	if (S_ISCHR(found.st_mode) && has_gone(fd, found.st_rdev, named))
+		return gone(memory->ctx, fd);
+	return named ? 0 : refuse(memory->ctx, fd);
 }
 
 /* Offsets of the file are not those of the region, and may be larger. */

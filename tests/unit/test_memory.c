@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory without a region: DRAM, and what is refused. */
 #include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -293,6 +295,63 @@ static void test_refusals(void **state)
 	close(pipes[1]);
 }
 
+/* What the kernel says of any file that is polled, and which driver has the numbers of /dev/null; NULL: the truth. */
+static short played_events;
+static const char *played_devices;
+
+int __real_poll(struct pollfd *fds, nfds_t count, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+	if (!played_events)
+		return __real_poll(fds, count, timeout);
+	fds->revents = played_events;
+	return 1;
+}
+
+FILE *__real_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	if (!played_devices || strcmp(path, "/proc/devices"))
+		return __real_fopen(path, mode);
+	return fmemopen((void *)(uintptr_t)played_devices, strlen(played_devices), "r");
+}
+
+static void assert_adopts_none(struct fake *fake, int fd, int rc, const char *code)
+{
+	struct donard_memory *memory = NULL;
+
+	assert_int_equal(donard_memory_adopt(fake->ctx, fd, 0, 4096, &memory), rc);
+	assert_string_equal(donard_error_code(fake->ctx), code);
+	assert_null(memory);
+}
+
+/* The descriptor outlives its region, whose number is free again, or has another region by then. */
+static void test_adopted_too_late(void **state)
+{
+	struct fake *fake = *state;
+	int fd = open("/dev/null", O_RDWR);
+
+	played_events = POLLPRI | POLLERR | POLLHUP;
+	played_devices = "Character devices:\n  4 tty\n  1 p2pmem\n\nBlock devices:\n  1 p2pmem\n";
+	assert_adopts_none(fake, fd, -ENODEV, "region-gone");
+	assert_says(donard_error(fake->ctx), "the region that it was opened from went away");
+	played_events = POLLPRI;	/* its node has gone, and others still hold it */
+	assert_adopts_none(fake, fd, -ENODEV, "region-gone");
+	played_events = POLLPRI | POLLERR | POLLHUP;
+	played_devices = "Character devices:\n  1 mem\n240 p2pmem\n\nBlock devices:\n  1 p2pmem\n";
+	assert_adopts_none(fake, fd, -EINVAL, "bad-name");
+	fake_region(fake, "p2pmem0", "pci-bar", "0000:01:00.0");
+	fake_file(fake, "class/p2pmem/p2pmem0/state", "ready");
+	fake_link(fake, "dev/char/1:3", "class/p2pmem/p2pmem0");
+	assert_adopts_none(fake, fd, -ENODEV, "region-gone");
+	assert_says(donard_error(fake->ctx), "the region that it was opened from went away");
+	played_events = 0;
+	played_devices = NULL;
+	close(fd);
+}
+
 static int not_even_a_file(void)
 {
 	int fd = open("/dev/null", O_RDONLY);
@@ -483,6 +542,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bounds, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_export_past_the_end, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_adopted_too_late, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_from_dmabuf, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_region_in_a_sandbox, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_buffer_that_is_not_mapped, fake_setup, fake_teardown),
