@@ -53,6 +53,7 @@ CACHE_LOG_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_recover test_cach
 $(CACHE_LOG_TESTS): $(BUILD)/tests/unit/cache_nvram.o
 # Calls that fail when a test says so.
 $(BUILD)/tests/unit/test_gpu: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dlopen dlsym dlerror dlclose)
+$(BUILD)/tests/unit/test_cufile: UNIT_LIBS += -Wl$(comma)--wrap=strcasecmp
 $(BUILD)/tests/unit/test_cufile_cuda: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,dl_iterate_phdr dlopen dlsym)
 $(BUILD)/tests/unit/test_cufile_fork: UNIT_LIBS += -Wl$(comma)--wrap=localtime_r
 $(BUILD)/tests/unit/test_cufile_faults: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,__open_2 fstatfs ftruncate open pread pthread_create pwrite \

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/letters.h"
 
 static const struct {
 	const char *suffix;
@@ -17,19 +18,10 @@ static const struct {
 	{ "T", 1ULL << 40 }, { "TiB", 1ULL << 40 }, { "TB", 1000000000000ULL },
 };
 
-/* In upper or lower case.  strcasecmp() goes by the program's locale: in a Turkish one 'I' is no 'i'. */
-static bool is_unit(const char *suffix, const char *unit)
-{
-	for (; *suffix && *unit; suffix++, unit++)
-		if ((*suffix | 0x20) != (*unit | 0x20))
-			return false;
-	return *suffix == *unit;
-}
-
 static uint64_t unit_factor(const char *suffix)
 {
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (is_unit(suffix, units[i].suffix))
+		if (dnd_is_word(suffix, units[i].suffix))
 			return units[i].factor;
 	return 0;
 }

@@ -6,10 +6,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/letters.h"
 #include "base/printable.h"
 #include "cufile/locks.h"
 #include "cufile/log.h"
@@ -44,7 +44,7 @@ static long offset_seconds;	/* both with the lock */
 int cuf_log_level_of(const char *word)
 {
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!strcasecmp(words[i], word))
+		if (dnd_is_word(word, words[i]))
 			return (int)i;
 	return -1;
 }

@@ -54,7 +54,7 @@ ROOMS = {
 # are built with some files of others, which need nothing of their rooms.
 SHARED = {"include/donard/version.h": ["kernel"], "kernel/path.h": ["cli/doctor"], "kernel/pmr.h": ["lib/region"],
           "lib/base/clock.h": ["lib/meter"], "lib/base/failure.h": ["lib/meter"], "lib/base/handle.h": ["lib/meter"], "lib/base/sized.h": ["lib/meter"],
-          "lib/gpu/cuda.h": ["lib/cufile"], "lib/base/files.h": ["cli/doctor", "lib/meter"], "lib/base/mounts.h": ["lib/cufile", "lib/drive"], "lib/base/bdf.h": ["cli", "cli/doctor"], "lib/base/pcibar.h": ["cli/doctor"], "lib/base/pciconfig.h": ["cli/doctor", "bench"], "lib/base/nodes.h": ["cli"], "lib/base/printable.h": ["tool", "cli", "cli/doctor", "lib/region", "lib/cache", "lib/cufile"], "lib/base/rights.h": ["cli/doctor"],
+          "lib/gpu/cuda.h": ["lib/cufile"], "lib/base/files.h": ["cli/doctor", "lib/meter"], "lib/base/letters.h": ["lib/cufile"], "lib/base/mounts.h": ["lib/cufile", "lib/drive"], "lib/base/bdf.h": ["cli", "cli/doctor"], "lib/base/pcibar.h": ["cli/doctor"], "lib/base/pciconfig.h": ["cli/doctor", "bench"], "lib/base/nodes.h": ["cli"], "lib/base/printable.h": ["tool", "cli", "cli/doctor", "lib/region", "lib/cache", "lib/cufile"], "lib/base/rights.h": ["cli/doctor"],
           "lib/base/uring_refused.h": ["cli/doctor"]}
 # Libraries of their own, which the linker gives libdonard's public calls alone. Its rooms know nothing of theirs.
 LINKED = ["lib/cufile", "lib/meter"]

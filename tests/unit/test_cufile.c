@@ -11,6 +11,24 @@
 #include "cufile/denied.h"
 #include "cufile/log.h"
 
+int __wrap_strcasecmp(const char *a, const char *b);
+int __wrap_strcasecmp(const char *a, const char *b)
+{
+	fail_msg("'%s' and '%s' are compared by the program's locale", a, b);
+	return 0;
+}
+
+static void test_log_levels(void **state)
+{
+	(void)state;
+	assert_int_equal(cuf_log_level_of("info"), cuf_log_level_of("INFO"));
+	assert_int_equal(cuf_log_level_of("Notice"), CUF_LOG_NOTICE);
+	assert_int_equal(cuf_log_level_of("tRACE"), CUF_LOG_TRACE);
+	assert_int_equal(cuf_log_level_of(""), -1);
+	assert_int_equal(cuf_log_level_of("INFOS"), -1);
+	assert_int_equal(cuf_log_level_of("INF"), -1);
+}
+
 /* ---- the driver ---- */
 
 static void test_open_and_close(void **state)
@@ -611,6 +629,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCENE_TEST(test_without_keys),
+		cmocka_unit_test(test_log_levels),
 		SCENE_TEST(test_open_and_close),
 		SCENE_TEST(test_opens_by_itself),
 		SCENE_TEST(test_without_module),
