@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "checks.h"
+#include "lib/base/files.h"
 #include "lib/base/rights.h"
 
 #define GROUP		"p2pmem"
@@ -67,6 +68,19 @@ static void check_container(struct examination *x)
 		find(x, CODE_CONTAINER, "", "there is %s, which an engine leaves in its containers", file);
 }
 
+/* Some runtimes hide parts that nobody would miss without donard. */
+static void check_hidden(struct examination *x)
+{
+	static const char *const folders[] = { "block", "dev/block", "class/nvme" };
+	char part[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (dnd_sysfs_hidden_part("/sys", folders[i], part))
+			find_remedy(find(x, CODE_SYSFS_HIDDEN, part, "another file system is mounted over %s", part),
+				    "Unmount that, or let this container see it: podman run --security-opt unmask=%s, or docker run "
+				    "--privileged.", part);
+}
+
 static void check_root(struct examination *x)
 {
 	unsigned int user = (unsigned int)geteuid();
@@ -86,5 +100,6 @@ void check_rights(struct examination *x)
 		check_group(x);
 	check_locked_memory(x);
 	check_container(x);
+	check_hidden(x);
 	check_root(x);
 }

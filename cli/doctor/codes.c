@@ -112,6 +112,10 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"/sys names all devices of the machine; only those whose nodes are in /dev can be used. Root of a user namespace adds "
 		"no regions, and sees neither ACS nor PMRs.",
 		"docs/containers.md says what a container needs." },
+	[CODE_SYSFS_HIDDEN] = { "sysfs-hidden", WARNING,
+		"a part of /sys is hidden",
+		"Nothing tells which drives there are, and what they are made of: copies and queues are refused.",
+		"Unmount what is mounted over it, or let the container see it: docs/containers.md." },
 	[CODE_LOCKED_MEMORY] = { "locked-memory", WARNING,
 		"you may lock little memory (RLIMIT_MEMLOCK)",
 		"Larger memory cannot be registered with io_uring or RDMA: copies are slower, and RDMA fails with locked-memory.",

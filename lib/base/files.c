@@ -144,23 +144,30 @@ static bool is_over_mounted(const char *path, dev_t root)
 	return !stat(path, &st) && st.st_dev != root && !statfs(path, &fs) && fs.f_type != SYSFS_MAGIC;
 }
 
-bool dnd_sysfs_hidden(const char *root, const char *path, char *text, size_t text_bytes)
+bool dnd_sysfs_hidden_part(const char *root, const char *path, char part[PATH_MAX])
 {
-	char part[PATH_MAX];
 	struct stat st;
 
 	if (stat(root, &st))
 		return false;
 	for (const char *end = path; *end; end += *end == '/') {
 		end += strcspn(end, "/");
-		if (snprintf(part, sizeof(part), "%s/%.*s", root, (int)(end - path), path) >= (int)sizeof(part))
+		if (snprintf(part, PATH_MAX, "%s/%.*s", root, (int)(end - path), path) >= PATH_MAX)
 			return false;
-		if (!is_over_mounted(part, st.st_dev))
-			continue;
+		if (is_over_mounted(part, st.st_dev))
+			return true;
+	}
+	return false;
+}
+
+bool dnd_sysfs_hidden(const char *root, const char *path, char *text, size_t text_bytes)
+{
+	char part[PATH_MAX];
+	bool hidden = dnd_sysfs_hidden_part(root, path, part);
+
+	if (hidden)
 		snprintf(text, text_bytes, "%s: another file system is mounted over it, as containers hide parts of sysfs, so that "
 			 "nothing tells what there is. Unmount that, or let this container see it (podman run --security-opt "
 			 "unmask=%s, or docker run --privileged).", part, part);
-		return true;
-	}
-	return false;
+	return hidden;
 }

@@ -35,7 +35,9 @@ bool dnd_exists_below(const char *root, const char *format, va_list args);
 /* Returns true, and an error text, if no sysfs is mounted at @root. */
 bool dnd_no_sysfs(const char *root, char *text, size_t text_bytes);
 
-/* Returns true, and an error text, if another file system is mounted over @path of the sysfs at @root, or above it. */
+/* Is another file system mounted over @path of the sysfs at @root, or above it?  @part is set to where it is mounted then. */
+bool dnd_sysfs_hidden_part(const char *root, const char *path, char part[PATH_MAX]);
+/* Does the same, and returns an error text. */
 bool dnd_sysfs_hidden(const char *root, const char *path, char *text, size_t text_bytes);
 
 #endif /* DND_FILES_H */

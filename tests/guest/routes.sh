@@ -390,6 +390,16 @@ doctor_in_container() {
 	finds_not drive-closed
 }
 
+# As podman of Debian 12 covers it with an empty folder.
+doctor_of_hidden_parts() {
+	# shellcheck disable=SC2016  # the inner shell's
+	RESULT=$(unshare -m sh -c 'mount -t tmpfs none /sys/dev/block && exec "$@"' sh donard-cli doctor --json)
+	matches "cause" "another file system is mounted over /sys/dev/block" "$(finds sysfs-hidden)"
+	matches "remedy" 'unmask=/sys/dev/block' "$(remedy_of sysfs-hidden)"
+	doctor 0
+	finds_not sysfs-hidden
+}
+
 doctor_in_device_cgroup() {
 	with_device_cgroup
 	RESULT=$(in_device_cgroup donard-cli doctor --json)
@@ -535,6 +545,7 @@ on_switch() {
 	core t "switch: doctor of an ordinary user" doctor_of_others
 	t "switch: doctor where io_uring is refused" doctor_without_uring
 	t "switch: doctor in a container" doctor_in_container
+	t "switch: doctor of hidden parts of /sys" doctor_of_hidden_parts
 	t "switch: doctor in a device cgroup" doctor_in_device_cgroup
 	t "switch: doctor of nodes" doctor_of_nodes
 	t "switch: doctor of what was captured of the machine" doctor_of_captured

@@ -24,8 +24,8 @@ FOREIGN = ("modprobe", "rmmod", "could not insert", "Key was rejected by service
            "Input/output error", "Invalid argument", "Bus error", "Module p2pmem is in use", "Module p2pmem not found")
 # Findings that need this machine, its user or its devices: tests/guest/routes.sh
 # has all but locked-memory, and tests/guest/gpu.sh those of GPUs; where predictions differ, the first fails.
-LIVE = {"not-in-group", "node-forbidden", "node-missing", "drive-closed", "container", "locked-memory", "not-root",
-        "prediction-differs", "not-delivered", "not-probed", "unlisted-bridge-forwards", "gpu-small-bar1",
+LIVE = {"not-in-group", "node-forbidden", "node-missing", "drive-closed", "container", "sysfs-hidden", "locked-memory",
+        "not-root", "prediction-differs", "not-delivered", "not-probed", "unlisted-bridge-forwards", "gpu-small-bar1",
         "gpu-no-cuda"}
 # What a GPU's own driver is asked for, and the module.
 ASKED = ("cuda_number", "memory", "predicted_by")
