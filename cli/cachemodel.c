@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a cache's server said, as JSON and as text. */
+/* See cachemodel.h. */
 #include "cachemodel.h"
 #include "fields.h"
 

@@ -28,7 +28,7 @@ static int fails(const struct cli *cli, const struct cli_port *port, const char 
 	return cli_fail(cli, donard_fail(cli->ctx, error_number, "", text));
 }
 
-/* What begins as the name of a region, and is none, may be meant as a file. */
+/* A name that begins like a region's, but names no region, may be meant as a file. */
 static int no_region_name(const struct cli *cli, const struct cli_port *port)
 {
 	char text[CLI_TEXT_BYTES];
@@ -55,7 +55,7 @@ static int open_region(const struct cli *cli, struct cli_port *port, uint64_t le
 #define TICK_MS		200
 #define PIECE_BYTES	(1U << 20)	/* of a file, from tick to tick */
 
-/* Not after each wait: a pipe may always be ready soon, and a disk may be slow, while hours pass. */
+/* Called by time, not after each wait: hours can pass without a wait that times out, as with a pipe that is always ready. */
 static void tick(struct cli_port *port)
 {
 	double now = cli_now_seconds();
@@ -66,7 +66,7 @@ static void tick(struct cli_port *port)
 	port->while_moving(port->user);
 }
 
-/* The reader may come late.  No signal is caught yet. */
+/* Waits for a reader to open the pipe.  A signal ends the program here, since none is caught yet. */
 static int open_fifo(struct cli_port *port)
 {
 	int fd;
@@ -81,8 +81,9 @@ static int open_fifo(struct cli_port *port)
 }
 
 /*
- * What is there is opened without O_CREAT, which fs.protected_regular refuses, also to root, for another user's file in a folder
- * such as /tmp.  O_EXCL on a device: refused while it or a partition is mounted, swap, or a part of another device.
+ * An existing file is opened without O_CREAT: fs.protected_regular refuses that flag, even to root, for another user's file in
+ * a folder such as /tmp.  With O_EXCL the kernel refuses a device while it or a partition of it is mounted, swap, or a part of
+ * another device.
  */
 static int open_named(struct cli_port *port, bool writes)
 {
@@ -99,11 +100,11 @@ static int open_named(struct cli_port *port, bool writes)
 		return open(port->name, O_CLOEXEC | O_WRONLY | (S_ISBLK(st.st_mode) ? O_EXCL : 0));
 	fd = open(port->name, O_CLOEXEC | O_WRONLY | O_CREAT | O_EXCL, 0666);
 	port->made = fd >= 0;
-	/* A link to no file, or somebody else was faster. */
+	/* EEXIST: the name is a dangling link, or another process created the file first. */
 	return fd >= 0 || errno != EEXIST ? fd : open(port->name, O_CLOEXEC | O_WRONLY | O_CREAT, 0666);
 }
 
-/* Standard input that is closed was replaced by what cannot be read (tool/main.c). */
+/* tool/main.c replaced a closed standard input by a descriptor that cannot be read. */
 static int open_standard(bool writes)
 {
 	int fd = writes ? STDOUT_FILENO : STDIN_FILENO, flags = fcntl(fd, F_GETFL);
@@ -122,7 +123,10 @@ static int no_node(const struct cli *cli, const struct cli_port *port)
 	return cli_fail_text(cli, EXIT_FAILED, "no-such-device", cli_in_options(text, in_options, sizeof(in_options)));
 }
 
-/* As for a copy: O_EXCL alone does not tell of loop devices, exports, and other block devices of the same namespace. */
+/*
+ * The same check as for a copy: O_EXCL alone does not detect loop devices, exports, and other block devices of the same
+ * namespace.
+ */
 static int check_unused(const struct cli *cli, const struct cli_port *port)
 {
 	struct donard_file *file = NULL;
@@ -132,7 +136,7 @@ static int check_unused(const struct cli *cli, const struct cli_port *port)
 	return rc == -EBUSY ? cli_fail(cli, rc) : 0;
 }
 
-/* What a name means that is no file's, and no drive's, is refused as by a copy. */
+/* Refuses a name that is neither a file's nor a drive's, as a copy does: a new file in /dev, or a stale device node. */
 static int check_name(const struct cli *cli, const struct cli_port *port, bool writes)
 {
 	char text[CLI_TEXT_BYTES];
@@ -157,7 +161,7 @@ static bool names_region(const char *name)
 	return !strncmp(name, "p2pmem", strlen("p2pmem")) && !strchr(name, '/');
 }
 
-/* By a link of somebody's own.  Its node never has a byte for who reads it as a pipe. */
+/* Refuses a user's own link to a region's node: a read of that node as a pipe would wait for ever. */
 static int check_pipe(const struct cli *cli, const struct cli_port *port, const struct stat *st)
 {
 	char path[PATH_MAX], device[PATH_MAX], text[CLI_TEXT_BYTES];
@@ -176,7 +180,7 @@ static int check_pipe(const struct cli *cli, const struct cli_port *port, const 
 	return cli_fail(cli, donard_fail(cli->ctx, EINVAL, "bad-name", text));
 }
 
-/* Such as a pipe, by whatever name. */
+/* Refuses an offset for anything that is not a regular file or a device, such as a pipe. */
 static int no_offset(const struct cli *cli, const struct cli_port *port)
 {
 	return cli_usage(cli, "'%s' has no offset: it is read or written from where it stands", port->name);
@@ -287,7 +291,7 @@ static int wait_for_pipe(struct cli_port *port, bool writes)
 	return 0;
 }
 
-/* As much as a pipe that is ready takes without waiting. */
+/* Moves at most PIPE_BUF bytes, which a pipe that is ready takes without waiting. */
 static ssize_t transfer_pipe(struct cli_port *port, bool writes, uint8_t *bytes, uint64_t length)
 {
 	if (wait_for_pipe(port, writes)) {
@@ -400,7 +404,7 @@ int cli_port_settle(const struct cli *cli, const struct cli_port *port, bool hel
 	return 0;
 }
 
-/* An empty file that was not there before says nothing but that it failed. */
+/* Removes an empty file that this command created: it would only show that the command failed. */
 static void remove_made(const struct cli_port *port)
 {
 	struct stat made, there;

@@ -42,21 +42,23 @@ int cli_port_memory(const struct cli *cli, struct cli_port *port, unsigned int s
 /* Is there room for @length bytes, from the port's offset on?  A file system reserves it. */
 int cli_port_reserve(const struct cli *cli, const struct cli_port *port, uint64_t length);
 /*
- * Reads @length bytes, or fewer at the end, from @at bytes behind the port's offset.  Returns how many, or
- * minus an exit code after it has printed an error, but for EXIT_STOPPED, of which nothing is said yet.  Does nothing if the
- * port is no file or pipe.
+ * Reads @length bytes, or fewer at the end, from @at bytes behind the port's offset.  Returns how many it read, or minus an
+ * exit code.  It has printed an error then, except for EXIT_STOPPED, for which the caller prints one.  Does nothing if the port
+ * is neither a file nor a pipe.
  */
 int64_t cli_port_read(const struct cli *cli, struct cli_port *port, uint64_t at, uint8_t *to, uint64_t length);
 int64_t cli_port_write(const struct cli *cli, struct cli_port *port, uint64_t at, const uint8_t *from,
 		       uint64_t length);
-/* After all was read from the port: fails if that was a region whose device was reset meanwhile, so that it lost its bytes. */
+/* Call it after everything was read from the port.  Fails if the port is a region that lost its bytes to a reset meanwhile. */
 int cli_port_check_source(const struct cli *cli, const struct cli_port *port);
 /*
- * Flushes what was written, as a copy does.  Returns 0 with why it is not durable in @doubt, "" if it is; or an exit code.
- * @held_back: the device that wrote into a region may hold the last bytes back.
+ * Flushes what was written, as a copy does.  Returns 0 or an exit code.  After 0, @doubt says why the bytes are not durable,
+ * and is "" if they are.  @held_back: the device that wrote into a region may still hold the last bytes back.
  */
 int cli_port_settle(const struct cli *cli, const struct cli_port *port, bool held_back, char doubt[DONARD_REASON_BYTES]);
-/* Returns 0, or an exit code: an earlier write may fail only now.  After a failure no empty file is left that it made. */
+/*
+ * Returns 0, or an exit code: an earlier write may fail only now.  With @failed, removes an empty file that the port created.
+ */
 int cli_port_close(const struct cli *cli, struct cli_port *port, bool failed);
 
 #endif /* DONARD_CACHEPORT_H */

@@ -23,7 +23,7 @@
 #define TICK_NS			100000000
 #define PATIENCE_SECONDS	1.5
 
-/* One invocation, connected.  A place holds a request: number N is in place N % depth. */
+/* One invocation, connected.  A place holds one request: request N is in place N % depth. */
 struct client {
 	const struct cli *cli;
 	struct donard_queue *queue;
@@ -35,18 +35,18 @@ struct client {
 	uint64_t block_bytes, depth;
 	uint64_t begun, done;		/* requests */
 	uint64_t begun_bytes, done_bytes;
-	uint64_t out_bytes;		/* of a get: that reached the destination */
-	uint64_t *lengths;		/* of the places */
-	bool *ready;			/* completed, and not taken out */
+	uint64_t out_bytes;		/* get: how many bytes reached the destination */
+	uint64_t *lengths;		/* of the request in each place */
+	bool *ready;			/* the request in this place has completed, and was not taken out yet */
 	bool trims;
 	bool writes, ended;		/* the cache is written; nothing more comes */
-	bool lasting;			/* no completion said that a power cut loses it */
-	bool gets, settled;		/* of a get: the destination was flushed, and @doubt says why that may not hold */
+	bool lasting;			/* no completion said that a power cut loses its bytes */
+	bool gets, settled;		/* a get; its destination was flushed, and @doubt says why it may not be durable */
 	bool complete;			/* all that was asked for was done, and flushed */
 	char doubt[DONARD_REASON_BYTES];
-	bool flushing;			/* as far as the drive */
-	unsigned int told;		/* a bit for each enum wait that a line was about */
-	bool told_failing;		/* whether the drive failed then */
+	bool flushing;			/* the request in flight is a flush to the drive */
+	unsigned int told;		/* a bit for each enum wait that was printed */
+	bool told_failing;		/* whether the drive failed when that was printed */
 	double started, heard;		/* heard: when a request began or completed last */
 	struct cli_progress progress;
 };
@@ -107,7 +107,7 @@ static int close_all(struct client *client, int rc)
 	return rc ? rc : closed;
 }
 
-/* Why a power cut loses what was written, or, of a get, what came into DST; "" if it does not. */
+/* Says why a power cut loses what was written, or what a get moved into DST; "" if it does not. */
 static const char *doubt_of(const struct client *client)
 {
 	if (client->gets)
@@ -117,7 +117,7 @@ static const char *doubt_of(const struct client *client)
 	return client->lasting ? "" : "the server's NVRAM is volatile, and nothing was flushed to its drive";
 }
 
-/* ---- what is said of it ---- */
+/* ---- the report ---- */
 
 struct outcome {
 	struct donard_cache_info info;
@@ -197,7 +197,10 @@ static int take(struct client *client, const struct donard_completion *completio
 	return 0;
 }
 
-/* Of reading or writing the port, which has said why, but for a signal.  What has been acknowledged meanwhile counts. */
+/*
+ * Ends the command after the port failed, which has printed why unless a signal stopped it.  Requests that completed meanwhile
+ * are still counted.
+ */
 static int port_failed(struct client *client, int exit_code)
 {
 	struct donard_completion done[DEFAULT_DEPTH];
@@ -212,9 +215,9 @@ static int port_failed(struct client *client, int exit_code)
 }
 
 enum wait {
-	WAIT_UNKNOWN,	/* for what may be anything on the way */
+	WAIT_UNKNOWN,	/* the server, its drive or the link is slow or down */
 	WAIT_ROOM,	/* until the drive has made room in the log */
-	WAIT_FLUSH,	/* until the drive has what it has not yet */
+	WAIT_FLUSH,	/* until the drive has what only the log holds */
 	WAIT_FAILING,	/* for a drive that fails */
 };
 
@@ -244,7 +247,10 @@ static void describe_wait(const struct client *client, enum wait wait, char *tex
 			 client->options.address, drive);
 }
 
-/* Nothing has completed for a while.  Each cause is named once, and again when the drive begins to fail or works again. */
+/*
+ * Tells the user if nothing has completed for a while.  Names each cause once, and again when the drive begins or ceases to
+ * fail.
+ */
 static void tell_wait(struct client *client)
 {
 	enum wait wait;
@@ -265,7 +271,7 @@ static void tell_wait(struct client *client)
 	cli_note(client->cli, "%s", text);
 }
 
-/* For one, or until it is time to look at the signals. */
+/* Waits for one completion, or until it is time to check for signals. */
 static int await(struct client *client)
 {
 	struct donard_completion completions[DEFAULT_DEPTH];
@@ -282,7 +288,7 @@ static int await(struct client *client)
 	return rc;
 }
 
-/* What has no place of its own: a flush or a trim. */
+/* Waits for a flush or a trim, which has no place of its own. */
 static int await_one(struct client *client)
 {
 	int rc = 0;
@@ -332,7 +338,7 @@ static int no_whole_blocks(struct client *client, uint64_t bytes)
 	return cli_fail_text(client->cli, EXIT_USAGE, "alignment", text);
 }
 
-/* Zeros up to the next block, if that is asked for. */
+/* Adds zeros up to the next block, if --pad asks for that. */
 static int pad(struct client *client, uint8_t *bytes, uint64_t *length)
 {
 	uint64_t rest = *length % client->info.block_bytes;
@@ -399,7 +405,7 @@ static int begin_next(struct client *client)
 	return 0;
 }
 
-/* In the order of the drive. */
+/* Hands the oldest request's bytes to the port, so that they arrive in the order of their offsets on the drive. */
 static int take_out(struct client *client)
 {
 	uint64_t place = client->done % client->depth, at = client->done * client->block_bytes;
@@ -431,7 +437,7 @@ static int move(struct client *client)
 	return rc;
 }
 
-/* Before anything is moved, or made; length 0 is not known yet. */
+/* Called before anything is moved or created.  A length of 0 means that it is not known yet. */
 static int check_length(struct client *client)
 {
 	uint64_t rest = client->length % client->info.block_bytes;
@@ -455,7 +461,7 @@ static int check_length(struct client *client)
 				 (unsigned long long)client->info.drive_bytes);
 	if (!rest || (client->writes && cli_given(client->cli, "pad") && client->port.fd >= 0))
 		return 0;
-	/* Memory is written as it is, so zeros cannot stand behind it. */
+	/* Memory is sent from where it lies, so there is no room behind it for zeros. */
 	return client->writes && client->port.fd >= 0 ? no_whole_blocks(client, rest) :
 	       cli_usage(client->cli, "%llu bytes are no multiple of %u, the blocks of drive %s: give a --size that is",
 			 (unsigned long long)client->length, client->info.block_bytes, client->info.drive);
@@ -495,7 +501,7 @@ static int prepare(struct client *client)
 	return rc;
 }
 
-/* Where the bytes themselves go to standard output, nothing else does. */
+/* Prints nothing if the bytes themselves go to standard output. */
 static int tell(struct client *client)
 {
 	struct outcome outcome = result_of(client);
@@ -536,7 +542,7 @@ static int transfer(struct client *client)
 	return rc ? rc : tell(client);
 }
 
-/* What a file lacks is known before anything is moved. */
+/* Opens the source, and finds out before anything is moved whether a file is too short. */
 static int open_source(struct client *client)
 {
 	const struct cli_port *port = &client->port;
@@ -551,7 +557,7 @@ static int open_source(struct client *client)
 	return cli_fail_text(client->cli, EXIT_FAILED, "past-end", text);
 }
 
-/* The connection lives by it; completions stay where they are. */
+/* Keeps the connection alive while the port is slow; takes no completions. */
 static void keep_up(void *user)
 {
 	struct client *client = user;
@@ -559,7 +565,7 @@ static void keep_up(void *user)
 	donard_queue_poll(client->queue, NULL, 0);
 }
 
-/* Of a get: what it says must not stand among the bytes, or over them. */
+/* Refuses a get whose report would be printed among the bytes that it writes, or over them. */
 static int check_target(const struct client *client)
 {
 	const struct cli *cli = client->cli;

@@ -114,7 +114,7 @@ static int take_options(const struct cli *cli, struct donard_cache_serve_options
 	return rc;
 }
 
-/* To be stopped is how it ends: that is success once all is on the drive.  Ctrl-C after that kills; the log stays. */
+/* A stop is the normal end: the command succeeds once everything is on the drive.  A second Ctrl-C kills it; the log stays. */
 static int run(struct cli *cli)
 {
 	struct donard_cache_serve_options options = {

@@ -14,7 +14,7 @@ static int run(struct cli *cli)
 	struct donard_cache_status status = { .size = sizeof(status) };
 	int rc;
 
-	/* A stop and its continuation (Ctrl-Z, fg) end the wait, too. */
+	/* Ctrl-Z followed by fg interrupts the wait, too: ask again then. */
 	cli_catch_signals();
 	do {
 		rc = donard_cache_status(cli->ctx, cli->arguments[0], &status);

@@ -17,7 +17,7 @@ static int take(struct cli_follow *follow)
 	struct donard_cache_status status = { .size = sizeof(status) };
 	int rc;
 
-	/* A terminal that changes its size ends the wait, too. */
+	/* A change of the terminal's size interrupts the wait, too: ask again then. */
 	do {
 		rc = donard_cache_status(follow->cli->ctx, follow->cli->arguments[0], &status);
 	} while (rc == -ECANCELED && !cli_stopped(NULL));
@@ -35,7 +35,7 @@ static struct json_object *model(const struct cli_follow *follow)
 	return cli_cache_model(&top->now);
 }
 
-/* A server that was started anew counts from the beginning. */
+/* A restarted server counts from 0, so that @now may be less than @before. */
 static double rate(const struct cli_follow *follow, uint64_t before, uint64_t now)
 {
 	return follow->seconds > 0 && now >= before ? (double)(now - before) / follow->seconds : 0;

@@ -33,7 +33,7 @@ static int take_options(const struct cli *cli, struct donard_copy_options *optio
 	return rc;
 }
 
-/* Who says where the copy is to begin, be it at 0, writes a part of DST. */
+/* A user who gives --dst-offset, even 0, writes a part of DST and keeps the rest. */
 static uint32_t take_flags(const struct cli *cli)
 {
 	return (cli_given(cli, "verify") ? DONARD_COPY_VERIFY : 0) |
@@ -44,7 +44,7 @@ static uint32_t take_flags(const struct cli *cli)
 	       (cli_given(cli, "dst-offset") ? DONARD_COPY_KEEP_REST : 0);
 }
 
-/* ---- what is said of it ---- */
+/* ---- the report ---- */
 
 struct copied {
 	struct donard_copy_result result;
@@ -160,7 +160,7 @@ static struct json_object *build_failed(const struct copied *copied)
 {
 	struct json_object *model = build(copied);
 
-	/* What speaks for it is known when all has been moved. */
+	/* The evidence is known only once all bytes have been moved. */
 	if (copied->result.bounced_evidence == DONARD_BOUNCE_UNKNOWN)
 		json_object_object_add(model, "bounced_evidence", NULL);
 	return model;
@@ -177,7 +177,7 @@ static int failed(const struct cli *cli, int rc, const struct copied *copied)
 	return exit_code;
 }
 
-/* A copy that moves no bytes, or fails before that, does not begin to count. */
+/* The meter does not start if the copy has no bytes to move, or fails before it moves any. */
 static void count_nothing(struct donard_measurement *measurement, const struct donard_meter *meter)
 {
 	measurement->meter = donard_meter_name(meter);
@@ -228,7 +228,7 @@ static int run(struct cli *cli)
 	if (rc)
 		return rc;
 	options.flags = take_flags(cli);
-	/* Some meters try themselves out for seconds. */
+	/* Opening some meters takes seconds, since they test themselves. */
 	cli_catch_signals();
 	rc = cli_open_meter(cli, &meter);
 	if (cli_stopped(NULL))

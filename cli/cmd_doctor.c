@@ -51,7 +51,7 @@ static int examine(struct cli *cli)
 	return doctor_examine(cli, &request);
 }
 
-/* With errno. */
+/* Sets errno if it returns false. */
 static bool is_folder(const char *path)
 {
 	struct stat st;

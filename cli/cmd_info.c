@@ -85,7 +85,7 @@ static void print_function(void *user, char *line)
 		printf("%-12s %s\n", lines->count++ ? "" : lines->title, line);
 }
 
-/* And what the kernel has no room for. */
+/* Prints the lines, and how many more there are that the kernel had no room for. */
 static void print_list(const char *title, const char *from, void (*print)(void *user, char *line))
 {
 	struct lines lines = { .title = title };

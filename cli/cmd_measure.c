@@ -77,7 +77,7 @@ static int run(struct cli *cli)
 
 	if (rc)
 		return rc;
-	/* Some meters try themselves out for seconds. */
+	/* Opening some meters takes seconds, since they test themselves. */
 	cli_take_signals(true);
 	rc = donard_meter_open(cli->ctx, cli_value(cli, "meter"), &meter);
 	if (rc)

@@ -56,7 +56,7 @@ static int take_options(const struct cli *cli, struct cli_rdma_options *options)
 	return rc;
 }
 
-/* ---- what is said of it ---- */
+/* ---- the report ---- */
 
 struct moved {
 	struct cli_rdma_result result;

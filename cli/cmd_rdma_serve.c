@@ -22,7 +22,7 @@ struct server {
 	struct donard_rdma_event event;	/* the one that is printed */
 };
 
-/* ---- what is said of an event ---- */
+/* ---- the text of an event ---- */
 
 static const char *event_word(unsigned int type)
 {
@@ -165,7 +165,7 @@ static int take_services(const struct cli *cli, const struct donard_memory *memo
 	return rc;
 }
 
-/* To be stopped is how a server without --once ends: that is success. */
+/* A stop is the normal end of a server without --once, so the command succeeds. */
 static int run(struct cli *cli)
 {
 	struct server server = { .cli = cli };
@@ -192,7 +192,7 @@ static int run(struct cli *cli)
 		rc = take_services(cli, memory, &options);
 	if (!rc)
 		rc = donard_rdma_serve(memory, &options);
-	/* A region that went away waits for this, and not for the reader of what is printed. */
+	/* A region that is being removed waits for this: free the memory before anything is printed to a slow reader. */
 	donard_memory_free(memory);
 	return rc ? cli_fail(cli, rc) : EXIT_DONE;
 }

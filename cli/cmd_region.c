@@ -15,7 +15,7 @@
 
 #define REGION_NAME_BYTES	32
 
-/* As text the name stands alone on stdout, for a script, and a note on stderr. */
+/* In text output the name is alone on stdout, for scripts, and a note goes to stderr. */
 static int print_name(const struct cli *cli, const char *name, const char *note)
 {
 	struct json_object *model;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * region apply: brings back what is configured.  What is there is left alone, so that
- * it may run at any time; what fails does not keep the rest from coming back.
+ * region apply: adds the regions that are configured.  It leaves regions alone that exist
+ * already, so it may run at any time.  A region that fails does not keep others from being added.
  */
 #include <errno.h>
 #include <grp.h>
@@ -23,7 +23,7 @@
 #include "tool/place.h"
 #include "udev.h"
 
-#define BUSY_SECONDS	300	/* so long may a drive take until it is bound */
+#define BUSY_SECONDS	300	/* how long a drive may take until its driver is bound */
 
 struct apply {
 	struct cli *cli;
@@ -33,8 +33,8 @@ struct apply {
 	const char *device;	/* of --device, or NULL */
 	bool dry_run;
 	unsigned int undone;
-	bool *given;		/* of each section: udev is to give the node of its region to the user */
-	bool udev_works;	/* it has any such */
+	bool *given;		/* for each section: udev was told to give its region's node to the user */
+	bool udev_works;	/* udev was told of at least one node */
 };
 
 static const struct cli_column columns[] = {
@@ -42,7 +42,7 @@ static const struct cli_column columns[] = {
 	{ "bdf", "BDF", false }, { 0 },
 };
 
-/* @message on stderr, too: what is wrong, or worth knowing. */
+/* Records the outcome for a section.  @message, if any, says what is wrong or worth knowing, and goes to stderr as well. */
 static void note(struct apply *apply, const struct region_section *section, const char *status,
 		 const char *region, const char *bdf, const char *message)
 {
@@ -59,7 +59,7 @@ static void note(struct apply *apply, const struct region_section *section, cons
 		cli_note(apply->cli, "%s: %s", section->name, message);
 }
 
-/* What it takes to see all devices that a section may mean: they need not be missing. */
+/* Says how to see all devices that a section may mean, since the device may be present but invisible to this process. */
 static const char *how_to_see(const struct apply *apply, const struct region_section *section)
 {
 	bool of_drive = section->kind == DONARD_KIND_NVME_PMR || section->kind == DONARD_KIND_NVME_CMB;
@@ -112,7 +112,7 @@ static void note_given(struct apply *apply, const struct region_section *section
 	apply->udev_works = true;
 }
 
-/* udev gives the node to its user, and makes its links, when it is told of a change. */
+/* Tells udev of a change, so that it gives the node to its user and makes its links. */
 static void renew_node(struct apply *apply, const struct region_section *section, const struct donard_region_info *region)
 {
 	char path[128];
@@ -209,7 +209,7 @@ static void note_present(struct apply *apply, const struct region_section *secti
 	note(apply, section, "present", region->name, region->bdf, text);
 }
 
-/* @region was there: until it has ended, its memory may be refused. */
+/* Says that @region is still being removed: until it has ended, its memory may be refused to another region. */
 static const char *say_leaving(char text[256], const struct donard_region_info *region)
 {
 	snprintf(text, 256, "%s is %s: 'donard-cli info %s' names its holders. Run this again when it is gone", region->name,
@@ -217,13 +217,16 @@ static const char *say_leaving(char text[256], const struct donard_region_info *
 	return text;
 }
 
-/* Whether the device's own driver was first: what unbinds it does not last.  Those of bridges and drives stay. */
+/*
+ * Did the device's own driver bind first, so that an unbind would not outlast the next boot?  Drivers of bridges and drives do
+ * not count: they stay bound.
+ */
 static bool is_driver_first(const struct apply *apply, const char *driver)
 {
 	return !strcmp(donard_error_code(apply->cli->ctx), "other-driver") && strcmp(driver, "nvme") && strcmp(driver, "pcieport");
 }
 
-/* @leaving: the region that was there, or NULL. */
+/* @leaving: the region that is still being removed there, or NULL. */
 static void note_failed(struct apply *apply, const struct region_section *section,
 			const struct donard_candidate_info *candidate, const struct donard_region_info *leaving)
 {
@@ -270,8 +273,9 @@ static void note_absent(struct apply *apply, const struct region_section *sectio
 }
 
 /*
- * The region that an add would wait for, with the configuration locked for all, or NULL: the section's own, or any of a function
- * that is being unbound, since an unbind holds the function's lock until the holders let go.
+ * Returns the region that an add would wait for while it keeps the configuration locked, or NULL.  That is the section's own
+ * region, or any region of a function that is being unbound, since an unbind holds the function's lock until the holders let
+ * go.
  */
 static const struct donard_region_info *draining_on(const struct machine *machine, const struct donard_candidate_info *candidate,
 						    const struct donard_region_info *own)
@@ -293,14 +297,14 @@ static void note_draining(struct apply *apply, const struct region_section *sect
 	note(apply, section, "failed", "", region->bdf, say_leaving(text, region));
 }
 
-/* To add it would wait for the drive, with the configuration locked for all. */
+/* Reports a busy drive instead of adding its region, which would wait for the drive while it keeps the configuration locked. */
 static void note_busy(struct apply *apply, const struct region_section *section, const struct donard_candidate_info *busy)
 {
 	apply->undone++;
 	note(apply, section, "failed", "", busy->bdf, busy->obstacle);
 }
 
-/* Where several devices fit a section, each of them is asked for. */
+/* Is the section about the device of --device?  If several devices fit the section, each of them counts. */
 static bool is_of_device(const struct apply *apply, const struct region_section *section,
 			 const struct donard_candidate_info *busy)
 {
@@ -373,7 +377,7 @@ static int finish(struct apply *apply)
 	return apply->undone ? EXIT_FAILED : EXIT_DONE;
 }
 
-/* What takes whatever is free comes behind what says how long it is, as in the matching. */
+/* Sections with a length come first, and those that take whatever is free last, as in machine_match(). */
 static void apply_sections(struct apply *apply, bool without_length)
 {
 	const struct region_section *sections = apply->config.sections;
@@ -394,8 +398,9 @@ static bool is_busy(const struct donard_candidate_list *list, const char *bdf)
 }
 
 /*
- * The event that a drive was plugged in comes while it is still being bound, and none comes when it answers.  So its unit waits,
- * before it locks the configuration.  It is no busy loop: the module tries for ten seconds before it calls a drive busy.
+ * The event for a drive that is plugged in comes while its driver is still being bound, and no event comes when the drive
+ * answers. So the drive's systemd unit waits here, before it locks the configuration.  This is no busy loop: the module tries
+ * for ten seconds before it reports a drive as busy.
  */
 static void await_device(struct apply *apply)
 {
@@ -424,7 +429,7 @@ static int apply_all(struct apply *apply)
 	return rc ? cli_fail(apply->cli, rc) : finish(apply);
 }
 
-/* The sections whose users udev has been told of, and has passed over. */
+/* Names the sections whose user or group udev was told of, but did not give the node to. */
 static void note_passed_over(const struct apply *apply)
 {
 	char path[sizeof(CLI_REGION_LINKS "by-name/") + REGIONCONF_NAME_BYTES], who[SECTION_WHO_BYTES];
@@ -446,7 +451,7 @@ static int load(struct region_config *config, const char *named)
 	return named ? regionconf_load_named(config, named) : regionconf_load(config, REGIONCONF_DIR);
 }
 
-/* Whoever has no configuration, or a wrong one, need not look at all devices first. */
+/* Without a valid configuration there is nothing to wait for, and the devices need not be examined. */
 static bool is_worth_waiting(const char *named)
 {
 	struct region_config config;

@@ -25,7 +25,7 @@ static const char *command_of(const struct donard_candidate_info *info, char tex
 	return text;
 }
 
-/* A BAR may hold several.  None is cut, since a part may be another's name. */
+/* A BAR may hold several regions.  No name is truncated, since a part of it may be another region's name. */
 static const char *regions_of(const struct machine *machine, const struct donard_candidate_info *candidate,
 			      char names[NAMES_BYTES])
 {
@@ -48,7 +48,7 @@ static bool has_ready_region(const struct machine *machine, const struct donard_
 	return false;
 }
 
-/* Null where only the device could tell, and did not. */
+/* The values are null if only the device could report them, and it did not. */
 static void add_place(struct json_object *model, const struct donard_candidate_info *info)
 {
 	static const char *const keys[] = { "bar", "offset", "size" };
@@ -61,7 +61,7 @@ static void add_place(struct json_object *model, const struct donard_candidate_i
 			json_object_object_add(model, keys[i], NULL);
 }
 
-/* A CMB that is not enabled says no more than that it is there. */
+/* A CMB that is not enabled reports only that it exists. */
 static const char *note_of(const struct donard_candidate_info *info)
 {
 	if (info->obstacle[0])
@@ -101,7 +101,7 @@ static void print_leaving(const struct machine *machine, const struct donard_can
 			       "refused\n", region->name, donard_region_state_text(region->state), region->name);
 }
 
-/* What is no region, or soon none any more: how it becomes one, and what has to be done before. */
+/* Prints, for each candidate without a ready region, the command that makes it one and what has to be done before. */
 static void print_commands(const struct machine *machine)
 {
 	const struct donard_candidate_info *info;

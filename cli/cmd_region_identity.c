@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * region identity: how a region is known again, for the udev rule that makes its links and
- * gives it to its user.  Text output is what udev's IMPORT{program} takes.
+ * region identity: the names by which a region is recognized after a reboot, for the udev rule that makes its links
+ * and gives its node to its user.  Text output is what udev's IMPORT{program} takes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "output.h"
 #include "regionmatch.h"
 
-/* Before the region's name: the rule asks anew. */
+/* Followed by the region's name: makes the rule run this command again. */
 #define LOOK_AGAIN	"udevadm trigger -c change /sys/class/p2pmem/"
 
 struct identity {
@@ -35,8 +35,8 @@ static const char properties[] =
 	"DONARD_MODE={mode}\n";
 
 /*
- * Regions may share the memory of one candidate: then the place tells them apart.  Parts of a pool have none, and a link would
- * lead to another of them after a removal or a boot.
+ * Regions that share the memory of one candidate are told apart by their place in it.  Parts of a pool have no fixed place:
+ * after a removal or a boot, a link would lead to another of them.
  */
 static bool has_place(const struct machine *machine, const struct donard_region_info *region,
 		      const struct donard_candidate_info *candidate)
@@ -53,7 +53,7 @@ static void set_name(char text[256], const char *folder, const char *name, uint6
 		snprintf(text + strlen(text), 256 - strlen(text), "+%lluM", (unsigned long long)offset >> 20);
 }
 
-/* Who may use it by the configuration; nobody but root while that cannot be read. */
+/* Sets the user, group and mode that the configuration gives, or root's alone if the configuration cannot be read. */
 static void set_permissions(struct identity *identity, const struct region_section *section, bool broken)
 {
 	snprintf(identity->mode, sizeof(identity->mode), "%04o", broken ? 0600 : section ? section->mode : REGIONCONF_MODE);
@@ -77,7 +77,7 @@ static void identify(const struct cli *cli, const struct machine *machine, const
 		set_name(identity->by_id, "by-id", candidate->by_id, region_offset(candidate, region));
 	if (has_place(machine, region, candidate))
 		set_name(identity->by_path, "by-path", candidate->by_path, region_offset(candidate, region));
-	/* While the device is not seen, or another has its serial number, nobody knows which section is the region's. */
+	/* If the device is not seen, or another one has its serial number, the region's section is unknown. */
 	set_permissions(identity, section, config->error[0] || doubt || (!candidate && region->kind != DONARD_KIND_PCI_BAR));
 	if (doubt)
 		cli_note(cli, "%s:%u: [%s] fits several functions. Use path there, then run '" LOOK_AGAIN "%s'. Until then only root "

@@ -24,7 +24,7 @@ struct save {
 	struct machine machine;
 	struct json_object *rows;
 	unsigned int undone;
-	bool udev_works;	/* it has nodes to look at again */
+	bool udev_works;	/* udev was told of at least one node */
 };
 
 static const struct cli_column columns[] = {
@@ -62,22 +62,25 @@ static bool is_udevs_folder(const char *dir)
 	return !stat(dir, &ours) && !stat(REGIONCONF_DIR, &udevs) && ours.st_dev == udevs.st_dev && ours.st_ino == udevs.st_ino;
 }
 
-/* Its name and its user are new to udev. */
+/* Tells udev of the region's name and user, which it did not know. */
 static void tell_udev(struct save *save, const char *region)
 {
 	if (is_udevs_folder(save->dir))
 		save->udev_works |= cli_tell_udev(region);
 }
 
-/* udev's part, for a region whose section it could not read or tell. Somebody may want it so, too. */
+/*
+ * udev leaves a node to root alone if the region's section cannot be read or found.  An administrator may have chosen that,
+ * too.
+ */
 static bool is_roots_alone(const struct stat *node)
 {
 	return !node->st_uid && !node->st_gid && (node->st_mode & 0777) == 0600;
 }
 
 /*
- * The region without its link never got what the section says of its users: that its node has not is no change.  True if
- * udev is to look again.
+ * A region without its link never got the user, group and mode of its section, so its node's present ones are no change that
+ * somebody made: the section's are kept.  Returns true if udev has to handle the node again.
  */
 static bool heed_users(struct save *save, const char *region, const struct region_section *before, struct region_section *now)
 {
@@ -94,7 +97,10 @@ static bool heed_users(struct save *save, const char *region, const struct regio
 	return true;
 }
 
-/* Somebody who gave the node to root is told how to make that last. */
+/*
+ * Keeps the section's user or group if udev did not give the node to it.  If root is to have the node, the note says what to
+ * edit.
+ */
 static void keep_passed_over(const struct save *save, const char *region, const struct region_section *before,
 			     struct region_section *now)
 {
@@ -113,7 +119,7 @@ static void keep_passed_over(const struct save *save, const char *region, const 
 		 before->file, before->line);
 }
 
-/* Without a section nobody can tell who made it so. */
+/* Without a section it is unknown whether an administrator or udev left the region to root alone. */
 static const char *say_roots_alone(const struct save *save, const struct region_section *section)
 {
 	bool alone = !strcmp(section->user, "root") && !strcmp(section->group, "root") && section->mode == 0600;
@@ -123,7 +129,7 @@ static const char *say_roots_alone(const struct save *save, const struct region_
 	       "out of the file that is written now, and run 'donard-cli region apply'" : "";
 }
 
-/* Whoever unbound it may think that this lasts. */
+/* The unbind of the device's own driver does not outlast a boot. */
 static const char *say_own_driver(const struct donard_region_info *info, char text[256])
 {
 	char driver[OWNDRIVER_BYTES];

@@ -23,7 +23,7 @@ struct answer {
 	char reason[CLI_ERROR_BYTES];
 };
 
-/* To its own memory a client needs no switch; in JSON the route is the kernel's word. */
+/* In text, a client's route to its own memory has its own name, since it crosses no switch.  JSON has the kernel's word. */
 static const char *route_text(const struct cli *cli, const struct donard_route *route)
 {
 	if (!route)
@@ -54,13 +54,16 @@ static struct json_object *build(const struct cli *cli, const struct donard_clie
 	return model;
 }
 
-/* A user who may not open the region, and what goes away or is bound meanwhile: of other pairs that says nothing. */
+/*
+ * Does this error concern one pair alone?  So do a region that this user may not open, and a device that goes away or is bound
+ * meanwhile.
+ */
 static bool is_of_one_pair(int rc)
 {
 	return rc == -EACCES || rc == -EPERM || rc == -ENODEV || rc == -EBUSY;
 }
 
-/* Nobody reaches a region that is being taken away. */
+/* No client reaches a region that is being removed, so the kernel is not asked about one. */
 static int probe(struct cli *cli, const struct donard_region_info *region,
 		 const struct donard_client_info *client, struct answer *answer)
 {

@@ -32,7 +32,7 @@ static int take(struct course *course)
 	return 0;
 }
 
-/* A program that wants rates has the seconds between two lines. */
+/* A line has the seconds since the line before it, from which a program computes rates. */
 static void print_line(const struct cli_follow *follow)
 {
 	struct json_object *model = follow->model(follow), *line = json_object_new_object();
@@ -99,7 +99,7 @@ static bool is_over(const struct course *course)
 	return cli_stopped(NULL) || has_all(course) || ferror(stdout);
 }
 
-/* False when it was told to quit. */
+/* Returns false when the user or a signal ended the command. */
 static bool wait_and_draw(const struct course *course)
 {
 	double end = cli_now_seconds() + (double)course->interval_seconds;
@@ -143,9 +143,9 @@ int cli_follow(struct cli_follow *follow)
 	if (rc)
 		return cli_fail(cli, rc);
 	if (course.screen && has_all(&course) && !cli_stopped(NULL))
-		print_text(follow, stdout);	/* the last one would go with its screen */
+		print_text(follow, stdout);	/* the last sample would vanish with its screen */
 	if (!cli_stopped(NULL))
 		return EXIT_DONE;
-	clearerr(stdout);	/* the signal may have ended a write, which is no failure of the output */
+	clearerr(stdout);	/* the signal may have interrupted a write, which is no failure of the output */
 	return EXIT_STOPPED;
 }

@@ -42,7 +42,7 @@ void cli_add_measurement(struct json_object *model, const struct donard_measurem
 static const struct line {
 	enum donard_quantity quantity;
 	const char *label, *unit;
-	const char *per;		/* of the payload, a double; NULL: it has no share */
+	const char *per;		/* the format of its share of the payload, a double; NULL: it has none */
 	double per_bytes;
 } lines[] = {
 #define BYTES	" bytes", "  %8.4f per byte", 1
@@ -72,7 +72,7 @@ static void print_line(const struct line *line, uint64_t count, uint64_t payload
 	putchar('\n');
 }
 
-/* Instructions, which perf events count beside each meter, are of the process and not sampled. */
+/* Instructions do not count here: perf events count them beside every meter, for the process, and not by samples. */
 static bool counts_bytes(const struct donard_measurement *measurement)
 {
 	return measurement->known & ~(1U << DONARD_INSTRUCTIONS_USER | 1U << DONARD_INSTRUCTIONS_KERNEL);

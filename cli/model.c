@@ -105,7 +105,7 @@ static void add_function(void *array, char *line)
 		json_object_array_add(array, cli_json_string(line));
 }
 
-/* A list, and how many more there are; null, both, if the caller may not see them. */
+/* Adds a list, and how many more entries there are.  Both are null if the caller may not see them. */
 static void add_list(struct json_object *model, const char *key, const char *left_out_key, const char *lines,
 		     void (*add)(void *array, char *line))
 {

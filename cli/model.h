@@ -10,18 +10,18 @@
 
 /* Who holds memory of a region; the strings are parts of the line. */
 struct cli_holder {
-	uint64_t pid;			/* 0: none that this process could see */
-	const char *command, *quote;	/* a name that might be more is quoted in a text */
+	uint64_t pid;			/* 0: no process that this one can see */
+	const char *command, *quote;	/* @quote goes around a name that could be mistaken for more than a name */
 	uint64_t bytes, pinned_pages;
 	const char *device;		/* the importing device, or "" */
 };
 
-/* Of struct donard_region_info, without its lists; of struct cli_holder. */
+/* The fields of struct donard_region_info, without its lists, and of struct cli_holder. */
 extern const struct cli_field cli_region_fields[], cli_holder_fields[];
 
-/* Calls @see for each line of the kernel's, which it may change; NULL are none. */
+/* Calls @see for each of the kernel's lines, which it may change.  @lines may be NULL: there are none. */
 void cli_each_line(const char *lines, void (*see)(void *user, char *line), void *user);
-/* The last line may be neither a holder nor a function: how many there are more. */
+/* Both return false for a last line that says how many more there are. */
 bool cli_parse_holder(char *line, struct cli_holder *holder);
 bool cli_is_function(const char *line);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* By depmod's list of aliases, as udev has modprobe look them up. */
+/* Finds the driver in depmod's list of aliases, where modprobe looks it up for udev. */
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "owndriver.h"
 
-/* All devices of a vendor: such a driver looks at the device itself, as virtio's does, and may leave it. */
+/* The alias of a driver for all devices of a vendor, such as virtio's: it examines the device, and may not bind to it. */
 #define ANY_DEVICE	"d*sv*sd*bc*sc*i*"
 
 bool owndriver_in(const char *aliases, const char *modalias, char driver[OWNDRIVER_BYTES])

@@ -9,7 +9,7 @@
 
 /* @driver is the first module of the running kernel that names the PCI function as one of its devices.  False if none does. */
 bool owndriver_find(const char *bdf, char driver[OWNDRIVER_BYTES]);
-/* The same of a modalias and a file modules.alias. */
+/* Looks the modalias up in the file @aliases, which has the form of modules.alias. */
 bool owndriver_in(const char *aliases, const char *modalias, char driver[OWNDRIVER_BYTES]);
 
 #endif /* DONARD_OWNDRIVER_H */

@@ -24,7 +24,7 @@
 
 struct parse {
 	struct region_config *config;
-	struct region_section *section;	/* that the last head began, once it has a key */
+	struct region_section *section;	/* the section of the last head; NULL until that has a key */
 	const char *file;
 	FILE *stream;
 	unsigned int line, head_line;	/* head_line 0: before the first head */
@@ -59,18 +59,18 @@ static void end_section(struct parse *parse)
 	parse->section = NULL;
 }
 
-/* A key there would be passed over. */
+/* libinih would ignore a key behind the head, on its line. */
 static void check_head(struct parse *parse, const char *line)
 {
 	const char *end = strchr(line, ']');
 
 	if (!end)
 		refuse(parse, parse->line, "the head has no ']'. Heads look like [NAME]");
-	else if (!strchr("\r\n;#", end[1 + strspn(end + 1, " \t")]))	/* nor is it the end */
+	else if (!strchr("\r\n;#", end[1 + strspn(end + 1, " \t")]))	/* strchr() finds the end of the string, too */
 		refuse(parse, parse->line, "something stands behind the head, [NAME]. Put it into a line of its own");
 }
 
-/* As libinih wants a reader: fgets(), which sees what libinih does not tell. */
+/* libinih calls this in place of fgets(): it sees faults of a line that libinih does not report. */
 static char *read_line(char *line, int room, void *user)
 {
 	struct parse *parse = user;
@@ -79,7 +79,7 @@ static char *read_line(char *line, int room, void *user)
 	if (parse->failed || !fgets(line, room, parse->stream))
 		return NULL;
 	parse->line++;
-	/* Zeros, which a power cut may leave, end a string: what follows would be passed over. */
+	/* A power cut may leave bytes of zero, which end a string: what follows them would be ignored. */
 	if (start >= 0 && ftell(parse->stream) - start != (long)strlen(line)) {
 		refuse(parse, parse->line, "it has bytes of zero, as a power cut may leave them. Write the file anew");
 		return NULL;
@@ -89,7 +89,7 @@ static char *read_line(char *line, int room, void *user)
 		return NULL;
 	}
 	if (line[strspn(line, " \t\xef\xbb\xbf")] == '[') {
-		/* libinih would take it for more of the value above. */
+		/* libinih would take an indented head for a continuation of the value above. */
 		if (parse->section && strspn(line, " \t"))
 			refuse(parse, parse->line, "a blank stands before the head, [NAME]. Begin it in the first column");
 		end_section(parse);
@@ -99,7 +99,7 @@ static char *read_line(char *line, int room, void *user)
 	return parse->failed ? NULL : line;
 }
 
-/* It becomes the name of a link. */
+/* The name becomes the name of a link. */
 static bool name_is_good(const char *name)
 {
 	size_t length = strlen(name);
@@ -204,8 +204,8 @@ static void to_parent(char *path)
 }
 
 /*
- * Of what could not be opened.  A link that leads nowhere is there, be it the file or a folder above it: what it names may lie
- * where nothing is mounted yet.
+ * After a failed open, with errno: is there no such file?  A dangling link counts as present, whether it is the file or a
+ * folder above it: its target may lie on a file system that is not mounted yet.
  */
 static bool is_absent(const char *path)
 {

@@ -18,9 +18,9 @@ struct region_config {
 };
 
 /*
- * Boot, hotplug and a person may apply or save at once: one after the other, from the reading on.  Waits, and returns a
- * descriptor to close, or -1 for who is not root or has no module.  Only root can open the control node, so nobody else can
- * hold it.
+ * Boot, hotplug and a person may apply or save at the same time: the lock makes them take turns, from reading the configuration
+ * on. Waits for the lock, and returns a descriptor to close, or -1 if the caller is not root or the module is not loaded.  Only
+ * root can open the control node, so nobody else can hold the lock.
  */
 int regionconf_lock(void);
 /*
@@ -29,7 +29,7 @@ int regionconf_lock(void);
  * code and exit status.  The caller calls regionconf_free() in both cases.
  */
 int regionconf_load(struct region_config *config, const char *dir);
-/* The same of a folder that a person named: it must be there. */
+/* The same for a folder that the user named, which must exist. */
 int regionconf_load_named(struct region_config *config, const char *dir);
 /* Reads one more file. */
 int regionconf_load_file(struct region_config *config, const char *path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What each key of a section takes: the words of 'region add', and who may use the region. */
+/* The values that each key of a section takes: those of 'region add', and who may use the region. */
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -25,7 +25,7 @@ bool regionkeys_is_commented(const char *value)
 	return strstr(value, " #") || strstr(value, "\t#");
 }
 
-/* With the comment no device would be found, and the section be told of as one whose device is missing. */
+/* Refuses a value with a comment: as a part of the value, it would keep the device from being found. */
 static bool take_identity(char *to, size_t to_bytes, const char *value, const char *otherwise, char *why, size_t why_bytes)
 {
 	if (!regionkeys_is_commented(value))
@@ -142,13 +142,13 @@ static bool take_importers(struct region_section *section, const char *value, ch
 	return known(section->pinned_importers || !strcmp(value, "no"), value, "yes, no", why, bytes);
 }
 
-/* getpwnam(3): these may mean no more than that there is none. */
+/* By getpwnam(3) these errors may mean that there is no such entry. */
 bool regionkeys_is_none(int error)
 {
 	return !error || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
 }
 
-/* @entry: a user, a group or NULL, of a lookup that began with errno 0. */
+/* @entry: the user or group that a lookup found, or NULL.  The lookup began with errno 0. */
 static bool there_is(const void *entry, const char *what, const char *name, char *why, size_t bytes)
 {
 	int error = errno;

@@ -7,10 +7,10 @@
 
 #include "regionsection.h"
 
-/* Of offsets and lengths. */
+/* The unit of offsets and lengths. */
 #define REGIONKEYS_UNIT_BYTES	(2ULL << 20)
 
-/* The whole units in so many bytes. */
+/* Rounds down to whole units. */
 static inline uint64_t regionkeys_whole(uint64_t bytes)
 {
 	return bytes - bytes % REGIONKEYS_UNIT_BYTES;
@@ -25,19 +25,19 @@ struct region_key {
 
 extern const struct region_key region_keys[];	/* ends with a NULL name */
 
-/* Does a # stand behind a blank?  No comment begins there, but people mean one. */
+/* Is there a # behind a blank?  No comment begins there, though people mean one. */
 bool regionkeys_is_commented(const char *value);
 
 /*
- * Does a lookup of a user or a group that began with errno 0, found nothing, and left @error, say that there is none?  A
- * service that is not up yet, as at boot, is no answer.
+ * After a lookup of a user or group that began with errno 0, found nothing, and left @error: does no such entry exist?  False
+ * if that is unknown, as when the user database's service is not up yet at boot.
  */
 bool regionkeys_is_none(int error);
 
 /* Does the section have that key? */
 bool regionkeys_given(const struct region_section *section, const char *name);
 
-/* Is it said which BAR such a region lies in?  An NVMe controller names the BAR itself. */
+/* Does a region of this kind take the key "bar"?  An NVMe controller reports the BAR itself. */
 bool regionkeys_take_bar(enum donard_region_kind kind);
 
 /* May folios have that size?  4096, which stands for the default, counts too. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Devices are known by what they carry or where they sit, never by their BDF. */
+/* A device is recognized by its serial number, its path or its slot, never by its BDF. */
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -52,7 +52,7 @@ static const char *node_name(const char *argument)
 	return strncmp(argument, "/dev/", strlen("/dev/")) ? argument : argument + strlen("/dev/");
 }
 
-/* The library knows links, but its call looks at more of a region than udev should wait for. */
+/* Asks the library only for a link: its call examines more of a region than udev should wait for. */
 int machine_named(struct donard_context *ctx, const struct machine *machine, const char *argument,
 		  const struct donard_region_info **region)
 {
@@ -154,7 +154,7 @@ bool region_is_pooled(const struct donard_region_info *region)
 	return region->kind == DONARD_KIND_NVME_CMB && region->page_type == DONARD_PAGES_P2PDMA;
 }
 
-/* What is in quarantine is of a pool that went away with its device. */
+/* A region in quarantine does not count: its pool went away with its device. */
 static bool shares_pool(const struct machine *machine, const struct donard_region_info *region)
 {
 	const struct donard_region_info *other;
@@ -207,7 +207,7 @@ bool section_is_region(const struct region_section *section,
 {
 	if (section->kind != region->kind || strcmp(candidate->bdf, region->bdf))
 		return false;
-	/* Without a bar, a GPU's region has the largest. */
+	/* A GPU's section without a bar means the largest BAR. */
 	if ((section->kind == DONARD_KIND_PCI_BAR || (section->kind == DONARD_KIND_GPU_NVIDIA && section->bar)) &&
 	    section->bar != region->bar)
 		return false;
@@ -257,7 +257,7 @@ static bool is_given(const struct region_section *section, const struct donard_r
 	return !stat(path, &node) && section_is_linked(section, &node);
 }
 
-/* In the order of the matching: what was given already, what says how long it is, and what takes whatever is there. */
+/* The order of matching: sections whose region udev has already linked, then those with a length, then those that take any. */
 enum match { GIVEN, EXACT, ANY, MATCHES };
 
 static void match_section(struct machine *machine, const struct region_section *section, enum match match, bool ready)
@@ -289,7 +289,10 @@ int machine_match(struct donard_context *ctx, struct machine *machine, const str
 	machine->sections = calloc(donard_region_count(machine->regions) + 1, sizeof(const struct region_section *));
 	if (!machine->sections)
 		return donard_fail(ctx, -ENOMEM, "no-memory", "there is no memory left");
-	/* What is on its way out stays for as long as somebody holds it, and its device may be back by then. */
+	/*
+	 * Ready regions first: a region that is being removed may be held for long, and its device may have come back
+	 * meanwhile.
+	 */
 	match_all(machine, config, true);
 	match_all(machine, config, false);
 	return 0;

@@ -44,37 +44,37 @@ bool section_is_region(const struct region_section *section,
 		       const struct donard_candidate_info *candidate,
 		       const struct donard_region_info *region);
 /*
- * Pairs sections with regions.  Each has one other at most: sections may be equal but for their names and users.  Whom
- * udev gave a region keeps it.  One that is being taken away has a section only if no other region can have it.  The
- * configuration must not change as long as the machine is used.  Returns 0, or -ENOMEM as the failure of @ctx.
+ * Pairs sections with regions, one to one at most: sections may be equal but for their names and users.  A section keeps the
+ * region that udev gave it.  A region that is being removed gets a section only if no other region can have it.  The
+ * configuration must not change as long as the machine is used.  Returns 0, or -ENOMEM with the failure in @ctx.
  */
 int machine_match(struct donard_context *ctx, struct machine *machine, const struct region_config *config);
-/* The section from which the region, one of @machine, was made, or could have been; or NULL. */
+/* The section from which the region was made, or could have been made; or NULL.  The region is one of @machine's. */
 const struct region_section *machine_section_of(const struct machine *machine, const struct donard_region_info *region);
-/* A section that the region fits, but that means several devices, so that it may be another's; or NULL. */
+/* A section that the region fits, but that means several devices, so that it may be another region's; or NULL. */
 const struct region_section *
 machine_doubt(const struct machine *machine, const struct region_config *config, const struct donard_region_info *region);
-/* The region of that section, be it on its way out, or NULL. */
+/* The region of that section, even one that is being removed; or NULL. */
 const struct donard_region_info *machine_region_of(const struct machine *machine, const struct region_section *section);
 /* Does the link with the section's name lead to this node? */
 bool section_is_linked(const struct region_section *section, const struct stat *node);
 /*
- * udev of systemd 258 and 259 gives nodes to system users and groups alone, and others' nodes stay root's: does this one look
- * so?  @who: "user NAME", "group NAME" or both.  It looks the same where somebody gave it to root.
+ * udev of systemd 258 and 259 gives nodes to system users and groups alone, and leaves those of others to root.  Does this node
+ * look like that?  It looks the same if an administrator gave it to root.  @who: "user NAME", "group NAME" or both.
  */
 bool section_user_is_passed_over(const struct region_section *section, const struct stat *node);
 bool section_group_is_passed_over(const struct region_section *section, const struct stat *node);
 bool section_is_passed_over(const struct region_section *section, const struct stat *node, char who[SECTION_WHO_BYTES]);
 /*
- * How long a section says the region is: the whole units of 2 MiB in it.  Only a region of the nvme driver's pool may be
- * longer than these.
+ * The length that a section would give for the region: its whole units of 2 MiB.  Only a region of the nvme driver's pool may
+ * be longer than that.
  */
 uint64_t region_length(const struct donard_region_info *region);
 bool region_is_pooled(const struct donard_region_info *region);
 /* Is it the only region of the nvme driver's pool, and the rest too small for another? */
 bool machine_has_all_of_pool(const struct machine *machine, const struct donard_region_info *region,
 			     const struct donard_candidate_info *candidate);
-/* Where the region begins, counted as by 'region add --offset'. */
+/* Where the region begins, counted from the same place as --offset of 'region add'. */
 uint64_t region_offset(const struct donard_candidate_info *candidate,
 		       const struct donard_region_info *region);
 

@@ -11,7 +11,7 @@
 #define REGIONCONF_NAME_BYTES	49	/* libinih keeps no more of a section's name */
 #define REGIONCONF_MODE		0660	/* the default, as in 60-p2pmem.rules */
 #define REGIONCONF_GROUP	"p2pmem"
-/* Of a user or group: those of a directory service are longer than useradd's 32 characters. */
+/* The name of a user or group: a directory service's are longer than useradd's 32 characters. */
 #define REGIONCONF_WHO_BYTES	161
 
 struct region_section {
@@ -19,7 +19,7 @@ struct region_section {
 	char file[PATH_MAX];
 	unsigned int line;	/* of the section's head */
 	unsigned int given;	/* bit N: the section has key N of the table */
-	/* Exactly one of the next three is not "". */
+	/* Exactly one of the next three is set, and the others are "". */
 	char serial[64];
 	char path[160];
 	char slot[32];

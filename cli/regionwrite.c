@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A region is written by its serial number if it has one, else by its place. */
+/* A section names its device by the serial number if there is one, else by the device's place. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static int function_of(const char *bdf)
 	return dot ? dot[1] - '0' : 0;
 }
 
-/* The serial number unless it means other memory, too. */
+/* Takes the serial number unless other memory has the same. */
 static void choose_identity(const struct machine *machine,
 			    const struct donard_candidate_info *candidate,
 			    struct region_section *section)
@@ -33,7 +33,7 @@ static void choose_identity(const struct machine *machine,
 
 	section->function = -1;
 	snprintf(section->serial, sizeof(section->serial), "%s", candidate->serial);
-	/* Where a comment would begin, or is thought to, a number has no end. */
+	/* A reader of the file would take the rest of such a number for a comment. */
 	if (strchr(section->serial, ';') || regionkeys_is_commented(section->serial))
 		section->serial[0] = '\0';
 	if (section->serial[0] && machine_find(machine, section, &found) == 1)
@@ -52,14 +52,17 @@ static void describe_range(const struct machine *machine, const struct donard_ca
 	uint64_t end = region_offset(candidate, region) + region->size_bytes, all = candidate->size_bytes;
 
 	section->offset_bytes = region_offset(candidate, region);
-	/* A region ends with a whole unit, its memory perhaps not.  Those of a pool have any size. */
+	/* A region ends with a whole unit, though its memory may not.  Regions of a pool have any size. */
 	if (region_is_pooled(region) ? end != all : end < regionkeys_whole(all))
 		section->length_bytes = region_length(region);
 	if (region_is_pooled(region) && machine_has_all_of_pool(machine, region, candidate))
 		section->length_bytes = 0;
 }
 
-/* @name of a user or group, or NULL, of a lookup that began with errno 0.  In its place root would get the node. */
+/*
+ * @name: the name of a user or group that a lookup found, or NULL.  The lookup began with errno 0.  Fails without a name, since
+ * the node would then become root's.
+ */
 static bool take_name(char *to, size_t bytes, const char *name, const char *what, unsigned int number,
 		      char why[REGIONWRITE_WHY_BYTES])
 {
@@ -129,7 +132,7 @@ static bool is_taken(const struct region_config *config, const char *dir, const 
 	return regionconf_find(config, name) || !access(path, F_OK);
 }
 
-/* "bar2", "cmb": what stands behind the device in the names of its memory */
+/* Returns the suffix of the device's name that tells its memories apart: "bar2", "cmb". */
 static const char *memory_of(const struct donard_candidate_info *candidate)
 {
 	const char *dash = strrchr(candidate->by_path, '-');
@@ -152,13 +155,16 @@ void regionwrite_choose_name(const struct region_config *config, const char *dir
 		snprintf(section->name, sizeof(section->name), "%s-%d", name, n);
 }
 
-/* What is free of a pool, and what CUDA has not of a GPU, is as much as it is: whoever gives no length means that. */
+/*
+ * How much of a pool is free, and how much of a GPU's BAR CUDA left, varies: a section without a length takes that much,
+ * however much it is.
+ */
 static bool takes_what_is_free(const struct donard_region_info *region)
 {
 	return region_is_pooled(region) || region->kind == DONARD_KIND_GPU_NVIDIA;
 }
 
-/* It means this device.  What is plugged in beside it now says nothing about the next boot. */
+/* Keeps the section's way to name the device: which other devices are plugged in now says nothing about the next boot. */
 static void keep_identity(const struct region_section *before, struct region_section *now)
 {
 	strcpy(now->serial, before->serial);
@@ -236,7 +242,7 @@ static void put_section(FILE *file, const struct region_section *section)
 	if (section->function >= 0)
 		fprintf(file, "function = %d\n", section->function);
 	fprintf(file, "kind = %s\n", donard_region_kind_text(section->kind));
-	/* Of a GPU, 0 stands for no line. */
+	/* For a GPU, 0 means that the section has no such line. */
 	if (section->kind == DONARD_KIND_PCI_BAR || section->bar)
 		fprintf(file, "bar = %u\n", section->bar);
 	put_size(file, "offset", section->offset_bytes);
@@ -259,7 +265,7 @@ static bool is_read_back(const struct region_section *section, const char *part,
 	const char *cause;
 
 	if (regionconf_load_file(&config, part)) {
-		/* Without "PART:LINE: ", a file that is no more; a very long name is cut there. */
+		/* Leaves out "PART:LINE: ", since that file does not exist any more.  A very long name is truncated there. */
 		cause = strstr(config.error + strnlen(part, 400), ": ");
 		snprintf(why, REGIONWRITE_WHY_BYTES, "%.300s Write its section by hand", cause ? cause + strlen(": ") : config.error);
 	} else {
@@ -275,7 +281,7 @@ static bool is_read_back(const struct region_section *section, const char *part,
 	return !why[0];
 }
 
-/* Everybody may read what is below it, whatever the umask. */
+/* Everybody may read the folder's files, whatever the umask. */
 static int make_folder(const char *path)
 {
 	if (mkdir(path, 0755))
@@ -283,7 +289,7 @@ static int make_folder(const char *path)
 	return chmod(path, 0755) ? errno : 0;
 }
 
-/* A crash leaves the old file or the new one.  Nobody else has a part of that name. */
+/* A crash leaves either the old file or the new one.  mkostemp() gives the temporary file a name that nobody else uses. */
 static int write_whole(const struct region_section *section, const char *path, char why[REGIONWRITE_WHY_BYTES])
 {
 	char part[PATH_MAX];

@@ -8,8 +8,8 @@
 #define REGIONWRITE_WHY_BYTES	400
 
 /*
- * Describes the region as it is now.  Leaves the name empty.  Returns false, with the cause and the remedy in @why, if whom
- * its node belongs to has no name that a section could have.
+ * Describes the region as it is now.  Leaves the name empty.  Returns false, with the cause and the remedy in @why, if the
+ * node's user or group has no name that a section could give.
  */
 bool regionwrite_describe(const struct machine *machine, const struct donard_candidate_info *candidate,
 			  const struct donard_region_info *region, struct region_section *section,
@@ -18,8 +18,8 @@ bool regionwrite_describe(const struct machine *machine, const struct donard_can
 void regionwrite_choose_name(const struct region_config *config, const char *dir,
 			     const struct donard_candidate_info *candidate, struct region_section *section);
 /*
- * Has @now, a description of @region, mean the device as @before does, and say no more: what that leaves to the default is as
- * it came.
+ * Makes @now, a description of @region, name the device as @before does, and leave to the default whatever @before leaves to
+ * it.
  */
 void regionwrite_keep(const struct region_section *before, const struct donard_region_info *region,
 			    struct region_section *now);
@@ -28,8 +28,8 @@ bool regionwrite_equal(const struct region_section *a, const struct region_secti
 /* Did 'region save' write this file, which then has only one section?  A link is somebody else's, and the file behind it. */
 bool regionwrite_owns(const char *file);
 /*
- * Replaces the file as a whole; returns 0 or an errno.  A file that 'region apply' would refuse, or read as another
- * region, is not written: then @why, which is "" otherwise, has the cause and the remedy.
+ * Replaces the file as a whole; returns 0 or an errno.  Writes no file that 'region apply' would refuse, or read as another
+ * region: @why then has the cause and the remedy, and is "" otherwise.
  */
 int regionwrite_file(const struct region_section *section, const char *dir, char *path, size_t path_bytes,
 		     char why[REGIONWRITE_WHY_BYTES]);

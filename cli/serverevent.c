@@ -11,8 +11,8 @@
 #include "serverevent.h"
 
 /*
- * A pipe that is ready takes PIPE_BUF at once, which is more than a line.  A terminal that was stopped (Ctrl-S) is not
- * ready, and neither is a pipe that nobody can read any more.
+ * A pipe that is ready takes PIPE_BUF bytes at once, which is more than a line.  A terminal that was stopped (Ctrl-S) is not
+ * ready, nor is a pipe without a reader.
  */
 static bool output_is_ready(void)
 {
@@ -26,7 +26,7 @@ void cli_events_begin(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* The reader went away while the event was printed: it is left out, and what is printed next does not fail because of it. */
+/* If the reader went away while the event was printed, drops the event, so that the next one does not fail because of it. */
 static bool nobody_reads(void)
 {
 	bool failed = fflush(stdout) || ferror(stdout);
@@ -69,6 +69,6 @@ void cli_event_print(const struct cli *cli, const struct cli_field *fields, cons
 		cli_print_json_line(cli_fields_json(fields, event, kind));
 	else
 		cli_fields_print(stdout, fields, text, event);
-	/* Whoever reads next is told of those that this reader was not told of, either. */
+	/* This event counts as left out, too, for the next reader. */
 	left_out = nobody_reads() ? left_out + 1 : 0;
 }

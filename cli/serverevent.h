@@ -6,14 +6,14 @@
 #include "command.h"
 #include "fields.h"
 
-/* What a text has of a client that came, went or was refused. */
+/* The text of an event about a client that came, went or was refused. */
 #define CLI_EVENT_CLIENT "client {peer} {event}[: {message}]\n"
 
-/* Called before the first event.  From then on no reader of the events that goes away ends the server. */
+/* Call it before the first event.  From then on the server goes on when the reader of its events goes away. */
 void cli_events_begin(void);
 /*
- * Prints an event, in JSON as one of that kind.  A server has one thread, which its clients wait for: an event is left out while
- * nobody reads the pipe that it goes to, and the next that is printed is preceded by how many were.
+ * Prints an event, in JSON as one of that kind.  A server's only thread must not wait for a reader, since its clients would
+ * wait, too: events that nobody reads are left out, and their number is printed before the next event.
  */
 void cli_event_print(const struct cli *cli, const struct cli_field *fields, const char *text, const void *event,
 		     unsigned int kind);

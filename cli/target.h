@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a command's bytes must not go. */
+/* Checks the destination of a command's bytes. */
 #ifndef DONARD_TARGET_H
 #define DONARD_TARGET_H
 
 #include "command.h"
 
 /*
- * Refuses the file, drive or pipe at @path where it is standard output or standard error by another name, as /dev/stdout is: what
- * a command says there would stand among the data, or over it.  Not a terminal or /dev/null.  @remedy: a sentence without its
- * end, for standard output.  Returns 0, or an exit code after it has printed an error.
+ * Refuses the file, drive or pipe at @path if it is standard output or standard error by another name, such as /dev/stdout: the
+ * command's own messages would be written among the data, or over it.  Accepts a terminal and /dev/null.  @remedy: what to do
+ * about standard output, a sentence without its full stop.  Returns 0, or an exit code after it has printed an error.
  */
 int cli_check_target(const struct cli *cli, const char *path, const char *remedy);
 

@@ -48,7 +48,7 @@ static int no_memory(struct donard_context *ctx)
 	return donard_fail(ctx, ENOMEM, "no-memory", "no memory for a sample");
 }
 
-/* One that has gone since it was listed is left out. */
+/* Leaves out a region that has gone since it was listed. */
 static int add_region(struct donard_context *ctx, struct cli_top_sample *sample, const struct donard_region_info *info)
 {
 	struct region *region = &sample->regions[sample->region_count];
@@ -83,7 +83,7 @@ static const struct drive *find_drive(const struct cli_top_sample *sample, const
 	return NULL;
 }
 
-/* Once, though several controllers may serve it; not if it has gone since. */
+/* Adds a drive once, though several controllers may serve it.  Leaves out one that has gone since it was listed. */
 static int add_drive(struct donard_context *ctx, struct cli_top_sample *sample, const char *name)
 {
 	struct drive drive = { .counts.size = sizeof(drive.counts) }, *longer;
@@ -166,7 +166,7 @@ struct json_object *cli_top_json(const struct cli_top_sample *sample)
 
 /* --- tables --- */
 
-/* No wider than 80 columns for a region that nobody uses. */
+/* A row of a region that nobody uses fits into 80 columns. */
 static const struct cli_column region_columns[] = {
 	{ "name", "REGION", false }, { "state", "STATE", false }, { "owned", "OWNED", true },
 	{ "size", "OF", true }, { "peak_bytes", "PEAK", true }, { "maps", "MAPS", false },
@@ -186,7 +186,7 @@ static const struct cli_column drive_columns[] = {
 	{ "in_flight", "IN FLIGHT", false }, { 0 },
 };
 
-/* Names are used again: is @region what @before was, and not another one of its name? */
+/* Is @region the region that @before was?  Names are reused. */
 static bool is_same(const struct region *region, const struct region *before)
 {
 	return !strcmp(region->info->bdf, before->info->bdf) && region->info->bar == before->info->bar &&
@@ -194,7 +194,7 @@ static bool is_same(const struct region *region, const struct region *before)
 	       region->counts.taken_bytes >= before->counts.taken_bytes;
 }
 
-/* What it counted in the sample before, or NULL. */
+/* Returns the region's counts in the sample before, or NULL. */
 static const struct donard_region_counts *counts_before(const struct cli_top_sample *before, const struct region *region)
 {
 	for (size_t i = 0; before && i < before->region_count; i++)
@@ -203,7 +203,10 @@ static const struct donard_region_counts *counts_before(const struct cli_top_sam
 	return NULL;
 }
 
-/* The same of a drive. One of its paths may have gone since, with all that it had counted, or another drive has its name. */
+/*
+ * The same for a drive.  Counts that are less than before are not compared: a path has gone with all that it had counted, or
+ * the name is another drive's now.
+ */
 static const struct donard_drive_counts *drive_before(const struct cli_top_sample *before, const struct drive *drive)
 {
 	const struct drive *one = before ? find_drive(before, drive->name) : NULL;
@@ -213,7 +216,7 @@ static const struct donard_drive_counts *drive_before(const struct cli_top_sampl
 	       now->writes >= then->writes && now->written_bytes >= then->written_bytes ? then : NULL;
 }
 
-/* What each field grew by in a second; unknown without @before. */
+/* Adds how much each field grew per second; "-" without @before. */
 static void add_rates(struct json_object *row, const struct cli_field *fields, const void *counts, const void *before,
 		      double seconds)
 {
@@ -233,7 +236,7 @@ static void add_rates(struct json_object *row, const struct cli_field *fields, c
 	}
 }
 
-/* Files take none of a GPU's memory, of which they pin some, nor of a pmem device's: how much is in use is not known. */
+/* How much is in use is unknown for a GPU's region, whose memory files pin but do not own, and for a pmem device's. */
 static struct json_object *owned(const struct donard_region_info *info)
 {
 	if (info->kind == DONARD_KIND_GPU_NVIDIA || info->page_type == DONARD_PAGES_PMEM)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* By the escapes that every terminal emulator has: no more than that is needed here. */
+/* Uses only escapes that every terminal emulator has. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include "progress.h"
 #include "topscreen.h"
 
-/* A screen of its own, on which nothing wraps, without a cursor. */
+/* Switches to the alternate screen, without line wrap and cursor. */
 #define ENTER	"\033[?1049h\033[?7l\033[?25l"
 #define LEAVE	"\033[?25h\033[?7h\033[?1049l"
 #define HOME	"\033[H"
@@ -48,7 +48,7 @@ static void catch_signals(void)
 		cli_catch_signal(others[i], on_signal);
 }
 
-/* A terminal that does not control this process has no foreground. */
+/* A terminal that is not this process's controlling terminal has no foreground process group. */
 static bool in_background(int terminal)
 {
 	pid_t foreground = tcgetpgrp(terminal);
@@ -56,7 +56,7 @@ static bool in_background(int terminal)
 	return foreground != -1 && foreground != getpgrp();
 }
 
-/* A key is read when it is typed, and not shown. */
+/* Has keys delivered as they are typed, and not echoed. */
 static bool take_keys(void)
 {
 	struct termios raw = before;
@@ -68,9 +68,9 @@ static bool take_keys(void)
 }
 
 /*
- * Keys first: that stops whoever was continued in the background, until it is in front again.  Who was told to end there
- * (the shell's "kill %1" continues it for that) has no screen, and takes none.  @outside: the signals that are blocked
- * elsewhere; NULL if those are blocked now.
+ * Sets the terminal's modes first: if this process was continued in the background, that stops it until it is in the foreground
+ * again.  A process that was told to end in the background (the shell's "kill %1" continues it for that) takes no screen.
+ * @outside: the signal mask outside of the wait; NULL if that mask is set now.
  */
 static void enter(const sigset_t *outside)
 {
@@ -79,7 +79,7 @@ static void enter(const sigset_t *outside)
 	resumed = 0;
 	if (cli_stopped(NULL))
 		return;
-	sigprocmask(SIG_SETMASK, outside, &inside);	/* here it may stop */
+	sigprocmask(SIG_SETMASK, outside, &inside);	/* the process may stop from here on */
 	if (reads_keys)
 		take_keys();
 	else if (in_background(STDOUT_FILENO))
@@ -92,7 +92,7 @@ static void enter(const sigset_t *outside)
 	shown = true;
 }
 
-/* In the background the terminal is the shell's again: to set its modes there would stop this process. */
+/* In the background the shell has the terminal again, and setting its modes would stop this process. */
 static void leave(void)
 {
 	if (shown)
@@ -138,7 +138,7 @@ static struct winsize room(void)
 	return size;
 }
 
-/* Bytes of as many characters of UTF-8 as there are columns. */
+/* Returns how many bytes the UTF-8 characters take that fit into so many columns. */
 static int cut(const char *line, const char *end, unsigned int columns)
 {
 	const char *at = line;
@@ -154,19 +154,19 @@ void cli_screen_draw(const char *text)
 	struct winsize size;
 	const char *end;
 
-	resized = 0;	/* before the size is read: the next one is drawn, too */
+	resized = 0;	/* before the size is read, so that a later resize is drawn, too */
 	size = room();
 	fputs(HOME, stdout);
 	for (unsigned int left = size.ws_row; *text && left; text = *end ? end + 1 : end, left--) {
 		end = strchrnul(text, '\n');
-		/* The last line has no end: it would move all others up. */
+		/* No newline after the last line: it would scroll the others up. */
 		printf("%.*s" TO_END_OF_LINE "%s", cut(text, end, size.ws_col), text, left > 1 ? "\r\n" : "");
 	}
 	fputs(TO_END, stdout);
 	fflush(stdout);
 }
 
-/* As the shell expects it of Ctrl-Z; without a shell the kernel does not stop it. */
+/* Stops itself as the shell expects after Ctrl-Z.  Without a shell (an orphaned process group) the kernel does not stop it. */
 static void suspend(const sigset_t *outside)
 {
 	struct sigaction stop = { .sa_handler = SIG_DFL }, ours;
@@ -176,13 +176,13 @@ static void suspend(const sigset_t *outside)
 	leave();
 	sigaction(SIGTSTP, &stop, &ours);
 	raise(SIGTSTP);
-	sigprocmask(SIG_SETMASK, outside, &inside);	/* here it stops */
+	sigprocmask(SIG_SETMASK, outside, &inside);	/* the process stops here */
 	sigaction(SIGTSTP, &ours, NULL);
 	sigprocmask(SIG_SETMASK, &inside, NULL);
 	enter(outside);
 }
 
-/* There was something to read: q, or the end, as the terminal is gone. */
+/* Called when there is something to read.  True for q, and for an end of file, which means that the terminal is gone. */
 static bool quit_typed(void)
 {
 	bool any = false;
@@ -209,7 +209,7 @@ static enum cli_screen_event wait_until(double end, const sigset_t *outside)
 				suspend(outside);
 			else
 				enter(outside);
-			continue;	/* it may have been told to end */
+			continue;	/* a signal to end may have come meanwhile */
 		}
 		if (resized)
 			return CLI_SCREEN_RESIZED;
@@ -224,7 +224,7 @@ static enum cli_screen_event wait_until(double end, const sigset_t *outside)
 	}
 }
 
-/* Signals come while it waits, and not between a look at what they left and the wait. */
+/* The signals are unblocked only inside of ppoll(), so that none comes between the check of the flags and the wait. */
 enum cli_screen_event cli_screen_wait(double seconds)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT };

@@ -18,8 +18,8 @@ bool cli_screen_reads_keys(void);
 void cli_screen_draw(const char *text);
 
 enum cli_screen_event {
-	CLI_SCREEN_TIME,	/* the time is over */
-	CLI_SCREEN_RESIZED,	/* the screen was resized, or taken again after Ctrl-Z: redraw it */
+	CLI_SCREEN_TIME,	/* the time is up */
+	CLI_SCREEN_RESIZED,	/* the screen was resized, or entered again after Ctrl-Z: redraw it */
 	CLI_SCREEN_QUIT,	/* q was typed, a signal came, or the terminal is gone */
 };
 

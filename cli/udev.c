@@ -10,10 +10,10 @@
 
 #include "udev.h"
 
-/* systemd-udevd listens there. */
+/* The socket of systemd-udevd. */
 #define UDEV_CONTROL	"/run/udev/control"
 
-/* udev gives these to each program of a rule, and waits for the program: an event that is waited for there never ends. */
+/* Does a udev rule run this program?  udev waits for it then, so a wait for udev's events would never end. */
 static bool in_rule(void)
 {
 	return getenv("ACTION") && getenv("DEVPATH") && getenv("SUBSYSTEM") && getenv("SEQNUM");
@@ -48,7 +48,7 @@ bool cli_await_udev(void)
 
 	if (in_rule() || !cli_udev_runs())
 		return false;
-	/* What udevadm says of a limit that was reached would be a riddle: the region is there. */
+	/* Drops udevadm's output: a message about its timeout would puzzle the user, whose region exists. */
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
 	posix_spawn_file_actions_adddup2(&actions, 0, 1);

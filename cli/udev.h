@@ -7,14 +7,13 @@
 
 bool cli_udev_runs(void);
 
-/* Has udev look at the region's node again; false if only root may ask for that. */
+/* Makes udev handle the region's node again.  Returns false if only root may ask for that. */
 bool cli_tell_udev(const char *region);
 
 /*
- * Returns when udev has handled what the kernel told it so far, or after five seconds; at once where udev does not run,
- * and in a program that a rule of udev runs.
- * Without it, the command that follows "region add" in a script may still find the node as root's alone.  False if udev is
- * not known to have done it.
+ * Returns when udev has handled all events so far, or after five seconds; at once if udev does not run, or if a rule of udev
+ * runs this program.  Without this wait, the next command of a script may still find the new node as root's alone.  Returns
+ * false if udev may not have handled them.
  */
 bool cli_await_udev(void);
 
