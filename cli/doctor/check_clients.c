@@ -6,7 +6,7 @@
 
 #include "checks.h"
 
-#define FIRST_VMD	0x10000	/* domains from here on are of Volume Management Devices */
+#define FIRST_VMD	0x10000	/* domains from this number on belong to Volume Management Devices */
 
 /*
  * PCI drivers of NICs whose RDMA driver has reg_user_mr_dmabuf(), and the first of the tested kernels where it has:
@@ -79,7 +79,7 @@ static bool is_client(const struct examination *x, const char *device)
 	return false;
 }
 
-/* Soft devices are not below a PCI function. */
+/* Reports soft RDMA devices, which have no PCI function. */
 static int see_rdma(void *user, const char *entry)
 {
 	struct examination *x = user;
@@ -97,7 +97,10 @@ static bool has_namespace(const struct donard_client_info *client, const char *n
 	return false;
 }
 
-/* "nvme0 (BDF), nvme1 (BDF)": the clients from @first on that have the namespace.  The caller's; NULL without memory. */
+/*
+ * Returns "nvme0 (BDF), nvme1 (BDF)": the clients from @first on that have the namespace.  The caller frees it; NULL without
+ * memory.
+ */
 static char *name_ways(const struct examination *x, const char *name, size_t first, unsigned int *count)
 {
 	const struct donard_client_info *client;
@@ -117,7 +120,7 @@ static char *name_ways(const struct examination *x, const char *name, size_t fir
 	return NULL;
 }
 
-/* The first client that has a namespace finds all of the others; from these on, there is such a finding already. */
+/* The finding is made at the first client that has the namespace, and names the others; find() adds none for them. */
 static void check_multipath(struct examination *x, const struct donard_client_info *client, size_t at)
 {
 	for (size_t i = 0; i < client->namespace_count; i++) {
@@ -137,7 +140,7 @@ static void check_vmd(struct examination *x, const struct donard_client_info *cl
 		find(x, CODE_BEHIND_VMD, client->bdf, "%s (%s) is in a domain of its own", client->name, client->bdf);
 }
 
-/* "" where it cannot be read, as of machines that were captured without it. */
+/* @state is "" if it cannot be read, as on a machine that was captured without it. */
 static void read_state(const struct examination *x, const struct donard_client_info *drive, char state[32])
 {
 	source_text(&x->source, state, 32, "/sys/class/nvme/%s/state", drive->name);

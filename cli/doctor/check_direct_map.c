@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Memory for which the kernel may have no room in its direct map, where struct pages of devices need a place.  KASLR makes
- * the map shorter than addresses can be.  Only the running kernel knows whether it did, and by how much; the module asks it.
+ * Memory that may lie behind the end of the kernel's direct map, in which device memory with struct pages needs a place.  KASLR
+ * may shorten the map.  Only the running kernel knows whether it did, and by how much; the module asks it.
  */
 #include <stdio.h>
 
 #include "checks.h"
 
-/* The last address of its BAR; 0 where that is not known, as of a CMB that nobody has enabled. */
+/* The last address of the candidate's BAR; 0 if that is unknown, as for a CMB that is not enabled. */
 static uint64_t last_address(const struct examination *x, const struct donard_candidate_info *candidate)
 {
 	const struct pci_function *function = pci_find(&x->pci, candidate->bdf);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* GPUs: whether programs' memory on them can be pinned, and how much of it. */
+/* GPUs: whether memory that programs allocate on them can be pinned, and how much of it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static int see_instance(void *user, const char *entry)
 	return 0;
 }
 
-/* The driver has a folder for each instance of a GPU that MIG divides. */
+/* Is the GPU divided by MIG?  The driver then has a folder for each instance. */
 static bool is_partitioned(const struct examination *x, const struct donard_gpu_info *gpu)
 {
 	char text[1024], folder[96], *minor;
@@ -42,7 +42,7 @@ static bool is_partitioned(const struct examination *x, const struct donard_gpu_
 	return any;
 }
 
-/* Nobody can ask CUDA about a captured machine. */
+/* Asks CUDA how much memory the GPU has, which is impossible for a captured machine. */
 static void check_memory_of(struct examination *x, const struct donard_gpu_info *gpu, struct json_object *model)
 {
 	char bar[DONARD_SIZE_TEXT_BYTES], whole[DONARD_SIZE_TEXT_BYTES], most[DONARD_SIZE_TEXT_BYTES];
@@ -71,7 +71,7 @@ static void check_memory_of(struct examination *x, const struct donard_gpu_info 
 			    donard_format_size(most, sizeof(most), gpu->bar_largest_bytes));
 }
 
-/* The second name is that of Debian's package. */
+/* The second name is the one in Debian's package. */
 static bool has_nvidias_module(const struct examination *x)
 {
 	return is_installed(x, "/nvidia.ko") || is_installed(x, "/nvidia-current-open.ko");

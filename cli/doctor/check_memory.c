@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory that is a region, could be one, or could be one if something were done. */
+/* Memory that is a region, could be one now, or could be one after its obstacle is removed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #define LARGE_BYTES	(256ULL << 20)
 #define BELOW		(4ULL << 30)
 
-/* Sizes have numbers: that of 2^N MiB is N. */
+/* Size number N stands for 2^N MiB. */
 static void report_resizable(struct examination *x, const struct pci_function *function, int number, const char *object)
 {
 	uint64_t most = function->largest_bytes[number];
@@ -70,7 +70,7 @@ static bool is_region(const struct examination *x, const struct donard_candidate
 	return false;
 }
 
-/* Returns whether it could be a region as things are. */
+/* Returns whether the candidate could be a region now. */
 static bool check_candidate(struct examination *x, const struct donard_candidate_info *info)
 {
 	char object[64];
@@ -80,7 +80,7 @@ static bool check_candidate(struct examination *x, const struct donard_candidate
 	if (is_region(x, info))
 		return false;
 	if (info->kind == DONARD_KIND_GPU_NVIDIA)
-		return false;	/* check_gpus() says why */
+		return false;	/* check_gpus() reports why */
 	if (info->busy) {
 		find(x, CODE_MEMORY_UNKNOWN, info->bdf, "%s", info->obstacle);
 	} else if (!strcmp(info->driver, "nvme")) {
@@ -91,7 +91,7 @@ static bool check_candidate(struct examination *x, const struct donard_candidate
 	} else if (info->driver[0] && strcmp(info->driver, "p2pmem")) {
 		find(x, CODE_MEMORY_IN_USE, info->bdf, "the memory of %s belongs to the driver %s", info->bdf,
 		     info->driver);
-	}	/* else it has no address, which check_bar() says */
+	}	/* else it has no address, which check_bar() reports */
 	return false;
 }
 
@@ -100,7 +100,10 @@ static bool could_have_p2pdma(enum donard_region_kind kind)
 	return kind == DONARD_KIND_PCI_BAR || kind == DONARD_KIND_GPU_NVIDIA;
 }
 
-/* Below one switch a device whose requests an IOMMU translates has no route to pages of type p2pdma, nor does the kernel refuse it. */
+/*
+ * Would iommu=pt be needed if the region had pages of type p2pdma?  The client has no route to these pages if both are below
+ * one switch and an IOMMU translates the client's requests, and the kernel does not refuse it.
+ */
 static bool iommu_is_in_the_way(const struct examination *x, const struct donard_region_info *region, const char *client)
 {
 	const struct pci_function *memory = pci_find(&x->pci, region->bdf), *function = pci_find(&x->pci, client);
@@ -112,7 +115,7 @@ static bool iommu_is_in_the_way(const struct examination *x, const struct donard
 	return tree.route.route == DONARD_ROUTE_NONE && !tree.route.unlisted_bridge;
 }
 
-/* The module's rules: few regions can have pages of type p2pdma (kernel/page_type.c). */
+/* The remedies follow the module's rules by which few regions can have pages of type p2pdma (kernel/page_type.c). */
 static void remedy_unrouted(const struct examination *x, struct finding *finding, const struct donard_region_info *region,
 			    const char *client)
 {
@@ -139,7 +142,7 @@ static void remedy_unrouted(const struct examination *x, struct finding *finding
 			    "device's users out of the region's group.", region->name);
 }
 
-/* A region may have several of these: each is an object. */
+/* Reports one client without a route.  A region may have several: each is the object of its own finding. */
 static void unrouted(struct examination *x, const struct donard_region_info *region, const char *client, bool several)
 {
 	char object[80];

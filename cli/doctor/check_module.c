@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The module p2pmem: there, of this release, loaded, and allowed to be. */
+/* The module p2pmem: whether it is installed, has this release, is loaded, and may be loaded. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ bool is_installed(const struct examination *x, const char *file)
 	return found;
 }
 
-/* A variable of the firmware: four bytes of attributes, then its value. */
+/* Reads a variable of the firmware: four bytes of attributes, then its value. */
 static bool secure_boot(const struct examination *x)
 {
 	unsigned char value[5] = { 0 };
@@ -34,8 +34,8 @@ static bool enforces_signatures(const struct examination *x)
 }
 
 /*
- * What module_sig_check() of the kernel looks at.  Secure Boot decides nothing by itself: many kernels set the one or the other
- * by it, unless the boot loader was told not to validate.
+ * Checks what the kernel's module_sig_check() checks: sig_enforce and lockdown.  Secure Boot by itself does not matter, but
+ * makes many kernels set one of the two, unless the boot loader was told not to validate.
  */
 static void check_signature(struct examination *x)
 {
@@ -56,13 +56,13 @@ static void check_version(struct examination *x)
 		find(x, CODE_MODULE_DIFFERS, "", "the module is %s, this program %s", version, donard_version());
 }
 
-/* check_kernel() has said which kernel to install; the module is not to be had for this one. */
+/* False for kernels for which the module cannot be built; check_kernel() has reported them. */
 static bool can_be_built(const struct kernel *kernel)
 {
 	return kernel->release[0] && kernel_since(kernel, 6, 1) && !kernel_is_too_new(kernel);
 }
 
-/* Without the kernel's headers, or where it does not compile, DKMS has the source alone. */
+/* If DKMS has only the source, the kernel's headers are missing, or the module does not compile. */
 static void report_missing(struct examination *x)
 {
 	const char *release = x->kernel.release;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* May this process open the node of each region and drive?  The kernel is asked: root, too, may be refused. */
+/* May this process open the node of each region and drive?  It tries, since even root may be refused. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@ struct node {
 	const char *name;
 	bool is_region;
 	bool told;
-	enum code code;		/* CODE_COUNT: it can be opened */
-	char remedy[REMEDY_BYTES];	/* "": that of the code */
+	enum code code;		/* CODE_COUNT: the node can be opened */
+	char remedy[REMEDY_BYTES];	/* "": the code's own remedy */
 };
 
 struct nodes {
@@ -32,11 +32,11 @@ static void add(struct nodes *nodes, const char *name, bool is_region)
 {
 	for (size_t i = 0; i < nodes->count; i++)
 		if (!strcmp(nodes->nodes[i].name, name))
-			return;		/* by another path to the same namespace */
+			return;		/* added already for another path to the same namespace */
 	nodes->nodes[nodes->count++] = (struct node){ .name = name, .is_region = is_region };
 }
 
-/* Names belong to the lists of @x. */
+/* The names are those in the lists of @x, and not copied. */
 static bool collect(const struct examination *x, struct nodes *nodes)
 {
 	const struct donard_region_info *region;
@@ -57,7 +57,7 @@ static bool collect(const struct examination *x, struct nodes *nodes)
 	return true;
 }
 
-/* A container's node may be there from before the device got another number. */
+/* Is @path the node of the device?  A container may keep a node from before the device got another number. */
 static bool is_node_of(const struct examination *x, const struct node *node, const char *path)
 {
 	unsigned int major_number, minor_number;
@@ -70,7 +70,7 @@ static bool is_node_of(const struct examination *x, const struct node *node, con
 	       st.st_rdev == makedev(major_number, minor_number);
 }
 
-/* Regions are always opened for both; a drive may be there to be read. */
+/* Tries to open the node.  A region is always opened for reading and writing; a drive may serve for reading alone. */
 static bool opens(const struct node *node, const char *path)
 {
 	int fd = open(path, (node->is_region ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC);
@@ -105,7 +105,7 @@ static enum code ask(const struct examination *x, struct node *node)
 	return CODE_NOT_IN_GROUP;
 }
 
-/* "p2pmem0, p2pmem1, and 7 more": all that share the code and the remedy with the one at @first. */
+/* Names all nodes that have the same code and remedy as the one at @first: "p2pmem0, p2pmem1, and 7 more". */
 static void tell_alike(struct nodes *nodes, size_t first, char *names, size_t names_bytes)
 {
 	const struct node *one = &nodes->nodes[first];
@@ -118,7 +118,7 @@ static void tell_alike(struct nodes *nodes, size_t first, char *names, size_t na
 			continue;
 		node->told = true;
 		if (more || used + strlen(", ") + strlen(node->name) + MORE_BYTES > names_bytes)
-			more++;		/* no half a name, which may be another's */
+			more++;		/* a truncated name may be another node's */
 		else
 			used += (size_t)snprintf(names + used, names_bytes - used, "%s%s", used ? ", " : "", node->name);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What stands in the way of pairs, once for each thing and not for each pair. */
+/* Obstacles on the paths of pairs: one finding for each obstacle, however many pairs it stops. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static bool list_has(const char *list, const char *separator, const char *word)
 	return false;
 }
 
-/* Adds @word to *list, "a, b", unless it is there. NULL is the empty list. */
+/* Adds @word to *list, "a, b", unless the list has it. NULL is the empty list. */
 static void list_add(char **list, const char *separator, const char *word)
 {
 	char *longer;
@@ -32,7 +32,10 @@ static void list_add(char **list, const char *separator, const char *word)
 	*list = longer;
 }
 
-/* "pci0000:00", or both: "pci0000:00, pci0000:80", whichever of them is the client's. */
+/*
+ * Names the host bridge above both functions, "pci0000:00", or the two: "pci0000:00, pci0000:80", in this order for either
+ * client.
+ */
 static void name_bridges(const struct pair *pair, char *text, size_t text_bytes)
 {
 	const char *a = pci_root_of(pair->function)->root_bus, *b = pci_root_of(pair->memory->function)->root_bus;
@@ -44,7 +47,7 @@ static void name_bridges(const struct pair *pair, char *text, size_t text_bytes)
 		snprintf(text, text_bytes, "%s, %s", order < 0 ? a : b, order < 0 ? b : a);
 }
 
-/* What has to be done before the module can ask the kernel about the pair. */
+/* Says what has to be done before the module can ask the kernel about the pair. */
 static void find_asking_remedy(const struct examination *x, const struct pair *pair, struct finding *finding)
 {
 	const char *then = pair->memory->region ? "" : "'donard-cli region candidates' has the command that adds the region. Then: ";
@@ -69,15 +72,15 @@ static void report_unasked(struct examination *x, const struct pair *pair)
 }
 
 /*
- * Is it ACS that keeps a switch from turning the pair's requests round?  What an IOMMU translates goes up to the root complex
- * with or without it, and p2pdma pages would then have no route at all: the remedy is iommu=pt, and to ask again.
+ * Does ACS alone keep a switch from routing the pair's requests itself?  Requests that an IOMMU translates go up to the root
+ * complex with or without ACS, and p2pdma pages then have no route at all: the remedy for those is iommu=pt, and another run.
  */
 static bool acs_decides(const struct pair *pair)
 {
 	return pair->tree.behind_redirect && !pair->route.translated;
 }
 
-/* "known by 0000:00:00.0, 1022:1480", of the host bridge above @function. */
+/* Says by which function the kernel knows the host bridge above @function: "known by 0000:00:00.0, 1022:1480". */
 static void name_known_by(const struct examination *x, const struct pci_function *function, char *text, size_t text_bytes)
 {
 	const struct pci_function *bridge = route_host_bridge(&x->pci, function);
@@ -95,7 +98,7 @@ static void report_unlisted(struct examination *x, const struct pair *pair)
 	struct finding *finding;
 
 	name_bridges(pair, bridges, sizeof(bridges));
-	/* Pairs that would not cross it without the IOMMU are another matter than those that have no other way. */
+	/* Pairs that cross the bridge only because of an IOMMU get a finding of their own, since their remedy differs. */
 	snprintf(object, sizeof(object), "%s%s", bridges, is_iommu ? ", translated" : "");
 	name_known_by(x, pair->function, clients, sizeof(clients));
 	name_known_by(x, pair->memory->function, memorys, sizeof(memorys));
@@ -133,8 +136,8 @@ static void collect_acs(const struct pair *pair, struct acs *acs)
 }
 
 /*
- * Takes the lists over.  GRUB ends a command at ";": quotes have to reach grub.cfg, and others keep the shell, which reads
- * /etc/default/grub, from taking these off.  The line has no space, at which the report would break it.
+ * Frees the lists.  GRUB ends a command at ";", so one pair of quotes has to reach grub.cfg.  The other pair keeps the shell,
+ * which reads /etc/default/grub, from removing the first.  The line has no space, since the report would wrap it there.
  */
 static void report_acs(struct examination *x, enum code code, struct acs *acs)
 {
@@ -158,7 +161,7 @@ static void check_acs(struct examination *x, const struct pairs *pairs)
 	for (size_t i = 0; i < pairs->count; i++) {
 		const struct pair *pair = &pairs->pairs[i];
 
-		/* Something else decides other verdicts, such as a bounce buffer. */
+		/* ACS is not what decides a verdict of "no": a bounce buffer may be. */
 		if (acs_decides(pair) && pair->verdict != DONARD_VERDICT_NO)
 			collect_acs(pair, pair->verdict == DONARD_VERDICT_YES ? &detour : &blocking);
 		if (!pair->tree.certain && strcmp(pair->function->iommu, "unknown"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Software RAIDs (md) that are made of drives: lib/drive/md.c says which levels pass a payload on. */
+/* Software RAIDs (md) on drives.  lib/drive/md.c knows the levels that hand a payload to their drives as it is. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How requests are handed to the kernel: by io_uring, or by Linux AIO where that is refused. */
+/* Whether requests can be handed to the kernel by io_uring, or by Linux AIO if io_uring is refused. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #define AIO_REMEDY	"it is enough that a seccomp filter allows io_setup, io_submit, io_getevents and io_destroy, " \
 			"and that the kernel has CONFIG_AIO"
 
-/* 0, or the errno with which it is refused. That the machine's contexts (fs.aio-max-nr) are all taken passes. */
+/* Returns 0, or the errno with which AIO is refused. A shortage of contexts (fs.aio-max-nr) is transient, and no refusal. */
 static int aio_is_refused(void)
 {
 	int error_number = dnd_aio_ask();
@@ -17,7 +17,7 @@ static int aio_is_refused(void)
 	return error_number == EAGAIN || error_number == ENOMEM ? 0 : error_number;
 }
 
-/* This process may be refused what others may do. */
+/* Asks the kernel about this process, which may be refused what others may do. */
 static void check_live(struct examination *x)
 {
 	struct dnd_uring_refusal refusal;
@@ -36,7 +36,7 @@ static void check_live(struct examination *x)
 			    "%s.", refusal.remedy);
 }
 
-/* What the kernel forbids to everybody. */
+/* Finds what a captured machine's kernel refuses to every process. */
 static void check_captured(struct examination *x)
 {
 	bool aio = kernel_option(&x->kernel, "AIO");

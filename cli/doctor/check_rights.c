@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What this process may do; nothing is known of others, nor of a captured machine. */
+/* What this process may do. The rights of other processes, and those on a captured machine, are unknown. */
 #include <grp.h>
 #include <linux/capability.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ static void check_group(struct examination *x)
 	}
 }
 
-/* Whoever may lock any amount is not asked for the limit. */
+/* The limit does not apply to a process with CAP_IPC_LOCK. */
 static void check_locked_memory(struct examination *x)
 {
 	struct rlimit limit;
@@ -38,7 +38,7 @@ static void check_locked_memory(struct examination *x)
 		find(x, CODE_LOCKED_MEMORY, "", "you may lock %llu KiB", (unsigned long long)limit.rlim_cur >> 10);
 }
 
-/* Engines leave a file of their own: podman, docker, systemd-nspawn. */
+/* Container engines leave a file of their own: podman, docker, systemd-nspawn. */
 static const char *container_file(const struct examination *x)
 {
 	static const char *const files[] = { "/run/.containerenv", "/.dockerenv", "/run/host/container-manager" };
@@ -68,7 +68,7 @@ static void check_container(struct examination *x)
 		find(x, CODE_CONTAINER, "", "there is %s, which an engine leaves in its containers", file);
 }
 
-/* Some runtimes hide parts that nobody would miss without donard. */
+/* Reports parts of /sys that donard needs and a container's runtime has hidden. */
 static void check_hidden(struct examination *x)
 {
 	static const char *const folders[] = { "block", "dev/block", "class/nvme" };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The codes of findings.  Their words are stable: programs compare them, and
- * docs/troubleshooting.md lists them.
+ * The codes of findings.  Each code's word is stable: programs compare it, and
+ * docs/troubleshooting.md lists it.
  */
 #ifndef DONARD_DOCTOR_CODES_H
 #define DONARD_DOCTOR_CODES_H
@@ -11,7 +11,7 @@
 enum severity {
 	SEVERITY_FAULT,		/* the machine usually cannot move data until this is mended */
 	SEVERITY_WARNING,	/* some devices cannot, or something has to be done first */
-	SEVERITY_NOTE,		/* good to know */
+	SEVERITY_NOTE,		/* nothing has to be done */
 };
 
 enum code {
@@ -52,7 +52,7 @@ struct code_entry {
 	const char *meaning;
 	const char *consequence;
 	const char *remedy;
-	bool of_adding;		/* a fault that leaves working what is a region already */
+	bool of_adding;		/* a fault that only hinders adding regions: those that exist go on working */
 };
 
 const struct code_entry *code_entry(enum code code);

@@ -17,9 +17,9 @@ enum compare_result {
 
 #define COMPARE_TEXT_BYTES	128
 
-/* Has the drive the command, and may this process use it?  If not, @why says why.  @fd is that of a namespace. */
+/* Does the drive have the command, and may this process use it?  If not, @why says why.  @fd: a namespace. */
 bool compare_fit(int fd, char why[COMPARE_TEXT_BYTES]);
-/* Compares the first @bytes of the namespace with memory.  *status is that of the drive, or -errno. */
+/* Compares the first @bytes of the namespace with memory.  *status is the drive's status, or -errno. */
 enum compare_result compare_with(int fd, const void *memory, size_t bytes, int *status);
 /* Does the @status of a failure mean that the drive or the kernel does not take the command? */
 bool compare_unsupported(int status);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The doctor examines whether a machine can move data between its devices, and says what
- * to do where it cannot.  It changes nothing except what @scratch names.
+ * to do if it cannot.  It changes nothing but the file, drive or directory of @scratch.
  */
 #ifndef DONARD_DOCTOR_H
 #define DONARD_DOCTOR_H

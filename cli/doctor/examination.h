@@ -15,7 +15,7 @@ struct finding {
 	enum code code;
 	enum severity severity;
 	char *object, *cause, *remedy;
-	bool own_remedy;	/* for what was found here: find_remedy() gave it */
+	bool own_remedy;	/* find_remedy() gave it a remedy of its own, for this machine */
 };
 
 struct examination {
@@ -31,20 +31,20 @@ struct examination {
 	struct finding *findings;
 	size_t finding_count;
 	unsigned int faults;		/* how many findings are faults */
-	unsigned int faults_of_adding;	/* and how many of these hinder the adding of regions alone */
+	unsigned int faults_of_adding;	/* how many of these only hinder adding regions */
 	unsigned int regions_ready;
 	unsigned int regions_closed;	/* how many of these this process cannot open */
 };
 
 /*
- * Adds a finding about @object, with its cause on this machine.  If there is one of the same code and object already, adds
- * none.  Returns the finding, which stays where it is until the next is added; NULL without memory.
+ * Adds a finding about @object, with its cause on this machine, unless there is one with the same code and object.  Returns the
+ * finding, which is valid until the next is added; NULL without memory.
  */
 struct finding *find(struct examination *x, enum code code, const char *object,
 			 const char *format, ...) __attribute__((format(printf, 4, 5)));
 /*
- * Replaces the remedy of the code by one for this case, unless an earlier case did: the cause is that case's, too.  @finding
- * may be NULL.
+ * Replaces the code's remedy by one for this case.  Does nothing if an earlier case gave the finding a remedy, since the
+ * finding's cause is that case's, too.  @finding may be NULL.
  */
 void find_remedy(struct finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From the machine's files to one report: facts, findings, pairs, verdict. */
+/* Makes one report from the machine's files: facts, findings, pairs, verdict. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static int open_context(struct examination *x)
 	return donard_open(&x->ctx, &config);
 }
 
-/* Without the module there is no list of regions. */
+/* Reads the lists of devices.  There is no list of regions without the module. */
 static int read_devices(struct examination *x)
 {
 	int rc = donard_client_list(x->ctx, &x->clients);
@@ -50,18 +50,18 @@ static void forget(struct examination *x)
 	donard_close(x->ctx);
 }
 
-/* Pairs of two devices: what a drive does with its own memory is no news, and donard starts no DMA of a GPU. */
+/* Counts of pairs.  A drive with its own memory (@own), and a GPU, whose DMA donard does not start (@of_gpu), count apart. */
 struct tally {
 	unsigned int pairs, own, of_gpu, with_region, without_region, undecided, unlisted, allowed, proven, untried, refused;
 };
 
-/* With --probe: the prediction stands, and no bytes were seen to arrive both ways. */
+/* With --probe: a route is predicted, but bytes were not seen to arrive in both directions. */
 static bool is_untried(const struct pair *pair)
 {
 	return pair->memory->region && pair->verdict == DONARD_VERDICT_YES && !pair->proven;
 }
 
-/* With --probe: there is a route, and the library or the device does not take the region's memory as it is. */
+/* With --probe: there is a route, but the library or the device refuses the region's memory. */
 static bool is_refused(const struct pair *pair)
 {
 	return pair->by_module && pair->route.route != DONARD_ROUTE_NONE && pair->verdict == DONARD_VERDICT_NO &&
@@ -98,7 +98,7 @@ static struct tally count(const struct pairs *pairs)
 	return tally;
 }
 
-/* What the table has, and the numbers before have not. */
+/* Names the pairs that the table has, but that the numbers before do not count. */
 static void name_others(const struct tally *tally, char *text, size_t text_bytes)
 {
 	const char *separator = "; not counted: ";
@@ -121,7 +121,7 @@ static void name_undecided(const struct tally *tally, char *text, size_t text_by
 		snprintf(text + used, text_bytes - used, "; %u are undecided: the kernel was not asked", tally->undecided);
 }
 
-/* The verdict is about the machine. */
+/* Says how many regions this process can open.  The verdict does not depend on it: that is about the machine. */
 static void name_closed(const struct examination *x, char *text, size_t text_bytes)
 {
 	size_t used = strlen(text);
@@ -148,7 +148,10 @@ static void check_untried(struct examination *x, const struct tally *tally)
 		     "the reasons are with the pairs", tally->pairs, tally->untried);
 }
 
-/* What was seen to arrive has nothing in its way, and what reaches a region needs no other one. */
+/*
+ * How many faults the verdict has to name.  None, if bytes were seen to arrive.  If a pair reaches a region, faults that only
+ * hinder adding regions do not count.
+ */
 static unsigned int faults_in_the_way(const struct examination *x, const struct tally *tally)
 {
 	if (tally->proven)
@@ -156,7 +159,10 @@ static unsigned int faults_in_the_way(const struct examination *x, const struct 
 	return x->faults - (tally->with_region ? x->faults_of_adding : 0);
 }
 
-/* Where nobody can add regions, what is none yet stays none; but beside no region at all, it is what the fault is in the way of. */
+/*
+ * If regions cannot be added, only pairs with an existing region count.  Without any, those with a candidate count: they are
+ * what the fault is in the way of.
+ */
 static unsigned int pairs_that_reach(const struct examination *x, const struct tally *tally)
 {
 	if (tally->with_region && x->faults_of_adding)
@@ -164,7 +170,7 @@ static unsigned int pairs_that_reach(const struct examination *x, const struct t
 	return tally->with_region + tally->without_region;
 }
 
-/* How long it is. */
+/* Begins the summary with the faults.  Returns the length. */
 static size_t name_faults(unsigned int faults, char text[SUMMARY_BYTES])
 {
 	if (!faults)
@@ -172,7 +178,7 @@ static size_t name_faults(unsigned int faults, char text[SUMMARY_BYTES])
 	return (size_t)snprintf(text, SUMMARY_BYTES, "%u %s in the way; without, ", faults, faults == 1 ? "fault is" : "faults are");
 }
 
-/* And what it means here. */
+/* Returns the verdict, and what it means here in @text. */
 static enum judgement judge(const struct examination *x, const struct tally *tally, char text[SUMMARY_BYTES])
 {
 	unsigned int good = pairs_that_reach(x, tally), faults = faults_in_the_way(x, tally);
@@ -245,7 +251,7 @@ static int examine(struct examination *x, struct report *report)
 	check_gpus(x, report->gpus);
 	if (x->request->probe && x->source.live)
 		prove_pairs(x, &report->pairs, &proof);
-	/* What was seen to arrive has nothing in its way. */
+	/* After the probe: pairs that were proven have no obstacle. */
 	check_paths(x, &report->pairs);
 	tally = count(&report->pairs);
 	if (x->request->probe)
@@ -257,7 +263,7 @@ static int examine(struct examination *x, struct report *report)
 	return exit_code(report->verdict, &proof);
 }
 
-/* What could not be examined; the failures of the library have a text. */
+/* Prints why the machine could not be examined: the library's text, if the library failed. */
 static int fail(const struct cli *cli, const struct examination *x, int rc)
 {
 	struct cli own = *cli;

@@ -9,7 +9,10 @@
 
 #define ESCAPED_BYTES	4	/* of one byte, at most */
 
-/* Names of the machine's folders and links hold any byte: the text is made printable.  The caller's; NULL without memory. */
+/*
+ * Makes the text printable, since names of the machine's folders and links hold any byte.  The caller frees it; NULL without
+ * memory.
+ */
 static char *text_of(const char *format, va_list args)
 {
 	char *text, *room;
@@ -51,7 +54,7 @@ static void forget(struct finding *finding)
 	free(finding->remedy);
 }
 
-/* Takes the strings over. */
+/* Owns the strings from here on. */
 static struct finding *add(struct examination *x, enum code code, char *object, char *cause)
 {
 	struct finding finding = {

@@ -6,7 +6,10 @@
 #include "output.h"
 #include "report.h"
 
-/* Only what clients send matters: a function that is handed on to a virtual machine counts as translated, and sends nothing. */
+/*
+ * Only clients that start DMA count: a function that was handed to a virtual machine is translated, too, but starts none for
+ * this one.
+ */
 static const char *iommu_mode(const struct examination *x)
 {
 	const struct donard_client_info *client;
@@ -55,7 +58,7 @@ static struct json_object *machine_of(const struct examination *x)
 	return model;
 }
 
-/* Undecided, only topology can be told. */
+/* The route is unknown while the kernel's answer is missing. */
 static const char *route_text(const struct pair *pair, const struct donard_route *route)
 {
 	return pair->tree.undecided ? "unknown" : donard_route_text(route->route);

@@ -39,7 +39,7 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* The last one counts. "" without one. */
+/* Returns the value of the argument's last occurrence, which counts; "" if there is none. */
 static void argument_value(const struct kernel *kernel, const char *name, char *value, size_t value_bytes)
 {
 	const char *at = kernel->cmdline;
@@ -52,8 +52,8 @@ static void argument_value(const struct kernel *kernel, const char *name, char *
 }
 
 /*
- * The module asks cc_platform_has(CC_ATTR_MEM_ENCRYPT), and does not load where that is so.  The flag "sme" is there
- * only if the firmware allows it; "sev" is a host's ability, and a guest's state.
+ * The module does not load if cc_platform_has(CC_ATTR_MEM_ENCRYPT) is true.  The flag "sme" is there only if the firmware
+ * allows it.  The flag "sev" means on a host that guests can encrypt memory, and in a guest that it does.
  */
 static bool encrypts_memory(const struct source *source, const struct kernel *kernel, const char *flags)
 {
@@ -98,7 +98,7 @@ static void read_config(const struct source *source, struct kernel *kernel)
 					      places[i].after);
 }
 
-/* Where the options cannot be read: the function is there only with CONFIG_PCI_P2PDMA, and its name is no secret. */
+/* If the kernel's options cannot be read: a function that exists only with CONFIG_PCI_P2PDMA is in a list that all may read. */
 static bool has_symbol(const struct source *source, const char *name)
 {
 	char *symbols = source_whole(source, "/proc/kallsyms");
@@ -118,7 +118,7 @@ static uint64_t read_ram(const struct source *source)
 	return sscanf(text, "MemTotal: %llu", &kib) == 1 ? kib << 10 : 0;
 }
 
-/* This machine tells it also where /proc is not mounted, as in a chroot. */
+/* On this machine uname() has the release even if /proc is not mounted, as in a chroot. */
 static void read_release(const struct source *source, struct kernel *kernel)
 {
 	struct utsname name;
@@ -129,7 +129,7 @@ static void read_release(const struct source *source, struct kernel *kernel)
 	sscanf(kernel->release, "%u.%u", &kernel->major, &kernel->minor);
 }
 
-/* "none [integrity] confidentiality": what is in brackets holds. */
+/* "none [integrity] confidentiality": the word in brackets is the present state. */
 static void read_lockdown(const struct source *source, struct kernel *kernel)
 {
 	const char *open;

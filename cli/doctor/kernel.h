@@ -6,17 +6,17 @@
 #include "source.h"
 
 struct kernel {
-	char release[65];	/* "" if the files of a captured machine do not tell it */
+	char release[65];	/* "" if the files of a captured machine do not have it */
 	unsigned int major, minor;
 	char cmdline[4096];
 	char *config;		/* its options, or NULL */
 	bool module_loaded;
 	char lockdown[32];	/* "none", "integrity", "confidentiality"; "" if that cannot be read */
 	char cpu_model[64];
-	bool is_x86, virtual, p2pdma;	/* p2pdma: it has a list of host bridges, which p2pmem asks */
-	bool encrypts;		/* it encrypts its memory, as far as the processor and the arguments show */
+	bool is_x86, virtual, p2pdma;	/* p2pdma: it has CONFIG_PCI_P2PDMA, with the list of host bridges that p2pmem asks */
+	bool encrypts;		/* it encrypts its memory, judged by the processor and the kernel's arguments */
 	uint64_t ram_bytes;
-	uint64_t direct_map_end;	/* the last address that can have struct pages, by the module; 0: unknown */
+	uint64_t direct_map_end;	/* the last address that can have struct pages, as the module reports it; 0: unknown */
 };
 
 void kernel_read(const struct source *source, struct kernel *kernel);

@@ -11,7 +11,10 @@
 
 #define MAX_PORTS	8
 #define MAX_GIDS	256
-/* The NIC gives up after eight tries of 4.096 us * 2^16, or a few times that; a NIC that never says so is not waited for. */
+/*
+ * The NIC gives up after eight tries of 4.096 us * 2^16, or a few times that.  The wait for a NIC that never reports it is
+ * limited.
+ */
 #define RETRIES		7
 #define TIMEOUT		16
 #define NAP_US		1000
@@ -27,7 +30,7 @@ static int fail(struct loopback *loopback, int error_number, const char *format,
 	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
 	snprintf(text, sizeof(text), "%s: %s", ibv_get_device_name(loopback->verbs->device), why);
-	/* Not each provider sets errno where it fails. */
+	/* Some providers fail without setting errno. */
 	return donard_fail(loopback->ctx, error_number ? error_number : EIO, "", text);
 }
 
@@ -38,7 +41,7 @@ static const char *why_of(int error_number)
 
 /* ---- a transfer ---- */
 
-/* Made anew for each transfer, since one that fails leaves queue pairs of no more use. */
+/* Both ends of one transfer.  Each transfer gets new ones, since queue pairs are unusable after a transfer that failed. */
 struct ends {
 	struct ibv_cq *cq;
 	struct ibv_qp *here, *there;
@@ -64,7 +67,7 @@ static struct ibv_qp *make_end(struct loopback *loopback, struct ibv_cq *cq)
 	return ibv_create_qp(loopback->pd, &attr);
 }
 
-/* The device's own address. Over Ethernet there is none but the GID. */
+/* The device's own address, which over Ethernet is the GID alone. */
 static struct ibv_ah_attr address_of(const struct loopback *loopback)
 {
 	struct ibv_ah_attr address = { .dlid = loopback->port.lid, .port_num = loopback->port_number };
@@ -202,7 +205,7 @@ static int find_port(struct loopback *loopback)
 	return fail(loopback, ENETDOWN, "its port is not active any more");
 }
 
-/* The GID of an IPv4 address if there is one, by whichever version of RoCE comes first; else any. */
+/* Finds the GID of an IPv4 address, for whichever version of RoCE comes first; any GID if there is none. */
 static int find_gid(struct loopback *loopback)
 {
 	static const uint8_t mapped_ipv4[12] = { [10] = 0xff, [11] = 0xff };
@@ -255,7 +258,7 @@ static int check_one(struct loopback *loopback, enum ibv_wr_opcode opcode)
 	return 0;
 }
 
-/* Some NICs do not reach themselves. */
+/* Moves bytes from DRAM to DRAM first, since some NICs do not reach themselves. */
 static int check(struct loopback *loopback)
 {
 	int rc = check_one(loopback, IBV_WR_RDMA_WRITE);

@@ -9,14 +9,14 @@
 
 #include "donard/rdma.h"
 
-/* Memory that the NIC may read and write; all zero is none. */
+/* Memory that the NIC may read and write; all zero means none. */
 struct loopback_place {
 	struct donard_rdma_registration *registration;
 	uint64_t address;
 	uint32_t local_key, remote_key;
 };
 
-/* All zero is closed. */
+/* All zero means that it is closed. */
 struct loopback {
 	struct donard_context *ctx;
 	struct ibv_context *verbs;
@@ -25,22 +25,22 @@ struct loopback {
 	uint8_t port_number, gid_index;
 	union ibv_gid gid;
 	size_t bytes;			/* of a transfer */
-	struct donard_memory *dram;	/* of twice as many, registered as @near */
+	struct donard_memory *dram;	/* of twice as many bytes, registered as @near */
 	struct loopback_place near;
-	uint8_t *moved;			/* the first half: what is sent, or came */
+	uint8_t *moved;			/* its first half: the bytes to send, or those that came */
 	bool posted;			/* the device took the last request */
 };
 
 /* Each returns 0, or -errno with the context's failure. */
 
-/* Opens the device by its active port, and moves @bytes from DRAM to DRAM: what fails then has nothing to do with a region. */
+/* Opens the device at its active port, and moves @bytes from DRAM to DRAM: a failure then has nothing to do with a region. */
 int loopback_open(struct loopback *loopback, struct donard_context *ctx, const char *device, size_t bytes);
-/* When all places are let go of. */
+/* Call it after all places were deregistered. */
 void loopback_close(struct loopback *loopback);
-/* @memory has as many bytes as a transfer. As of donard_rdma_register(). */
+/* @memory has as many bytes as a transfer. Fails as donard_rdma_register() does. */
 int loopback_register(struct loopback *loopback, struct donard_memory *memory, struct loopback_place *place);
 void loopback_deregister(struct loopback_place *place);
-/* An RDMA WRITE of what loopback->moved holds; an RDMA READ into there.  The NIC does nothing any more when they return. */
+/* An RDMA WRITE of the bytes in loopback->moved; an RDMA READ into it.  The NIC is idle when they return. */
 int loopback_write(struct loopback *loopback, const struct loopback_place *to);
 int loopback_read(struct loopback *loopback, const struct loopback_place *from);
 

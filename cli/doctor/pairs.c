@@ -86,8 +86,8 @@ static bool has_line(const char *lines, const char *line)
 }
 
 /*
- * The module asks the kernel.  Where it cannot be asked itself (a captured machine, a region that is closed to this
- * process), a region of generic pages still names the drives and NICs for which it was told no, unless they are too many.
+ * The kernel's answer, which the module asks for.  If the module cannot be asked (a captured machine, a region that this
+ * process may not open), a region of generic pages still names the drives and NICs without a route, unless they are too many.
  */
 static enum kernel_word heard(const struct examination *x, const struct pair *pair)
 {
@@ -123,7 +123,7 @@ static void say_undecided(const struct examination *x, struct pair *pair)
 		 "the module is loaded and this is a region", x->kernel.p2pdma ? "the running kernel's own list" : "the module");
 }
 
-/* A region that goes away meanwhile, or cannot be opened, leaves what sysfs says. */
+/* Predicts the route.  If the region goes away meanwhile, or cannot be opened, the prediction from sysfs stands. */
 static void predict(struct examination *x, struct pair *pair)
 {
 	const struct memory *memory = pair->memory;
@@ -158,7 +158,7 @@ static void add_pair(struct examination *x, struct pairs *pairs, const struct do
 	pair->function = pci_find(&x->pci, client->bdf);
 	if (!pair->function || is_drive_gone(x, client))
 		return;
-	/* Not each GPU starts DMA for this machine, and none needs a route to its own memory. */
+	/* A GPU may start no DMA for this machine, and needs no route to its own memory. */
 	if (client->type == DONARD_CLIENT_GPU &&
 	    (memory->function == pair->function || !route_starts_dma(pair->function)))
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pairs of a device that starts DMA and a memory that it may reach. */
+/* Pairs of a device that starts DMA and a memory that it may reach. */
 #ifndef DONARD_DOCTOR_PAIRS_H
 #define DONARD_DOCTOR_PAIRS_H
 
@@ -19,7 +19,7 @@ enum direction { DIRECTION_READ, DIRECTION_WRITE, DIRECTIONS };
 
 enum proof_state { PROOF_NONE, PROOF_PROVEN, PROOF_PREDICTED, PROOF_FAILED, PROOF_REFUSED, PROOF_NOT_TRIED };
 
-/* What a probe of one direction came to. */
+/* The result of a probe in one direction. */
 struct proof {
 	enum proof_state state;
 	char *reason;			/* or NULL, if there is none to give */
@@ -33,7 +33,7 @@ struct pair {
 	struct donard_route route;	/* the module's prediction, if by_module */
 	bool by_module;
 	enum donard_verdict verdict;
-	bool undecided;			/* verdict is _UNLISTED only because the kernel was not asked about a bridge */
+	bool undecided;			/* the verdict is _UNLISTED only because the kernel was not asked about a bridge */
 	bool proven;			/* bytes have arrived in both directions; the verdict is yes */
 	struct proof proofs[DIRECTIONS];
 };

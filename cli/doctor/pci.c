@@ -17,7 +17,7 @@ void pci_parse_config(struct pci_function *function, const struct dnd_config *co
 	size_t acs = dnd_config_extended(config, PCI_EXT_CAP_ID_ACS, ACS_BYTES);
 	unsigned int flags;
 
-	/* ACS is in the extended part, which some hypervisors and hosts do not show. */
+	/* ACS is in the extended configuration space, which some hypervisors and hosts do not show. */
 	function->config_whole = dnd_config_whole(config);
 	function->port = express && dnd_config_16(config, express + PCI_EXP_FLAGS, &flags) ?
 			 (int)(flags & PCI_EXP_FLAGS_TYPE) >> 4 : -1;
@@ -47,7 +47,7 @@ static void read_bars(const struct source *source, struct pci_function *function
 	}
 }
 
-/* The function above and the root bus are parts of the path that the link leads to. */
+/* Takes the function above and the root bus from the path of the function's link. */
 static void read_place(const struct source *source, struct pci_function *function)
 {
 	char link[PATH_MAX], target[PATH_MAX], *next = NULL;
@@ -132,14 +132,14 @@ static int add_function(void *user, const char *entry)
 	return 0;
 }
 
-/* A captured tree may have any links: one that makes a function lie below itself counts for none. */
+/* A captured tree may have any links.  Drops a link that makes a function lie below itself. */
 static void cut_circles(struct pci *pci)
 {
 	for (size_t i = 0; i < pci->count; i++) {
 		const struct pci_function *above = pci->functions[i].up;
 		size_t steps = 0;
 
-		/* Another circle above ends by the steps, and is cut at a function of its own. */
+		/* The number of steps ends the walk in a circle further up, which is cut at one of its own functions. */
 		while (above && above != &pci->functions[i] && ++steps <= pci->count)
 			above = above->up;
 		if (above == &pci->functions[i])

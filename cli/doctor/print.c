@@ -21,7 +21,7 @@ static const struct cli_column proven[] = {
 	{ "write_state", "WRITE", false }, { "reason", "REASON", false }, { 0 },
 };
 
-/* Broken between words, each line but the first behind @indent spaces; @used: of the first one. */
+/* Wraps the text between words, with @indent spaces before each line but the first, which has @used columns already. */
 static void print_wrapped(const char *text, int indent, int used)
 {
 	const char *space = "";
@@ -49,7 +49,7 @@ static void print_part(const char *title, const char *text)
 	}
 }
 
-/* A note shows its cause, and a remedy if it is for this machine: the rest is in the JSON, and in the manual. */
+/* Prints only the cause of a note, and a remedy that is for this machine: the JSON and the manual have the rest. */
 static void print_finding(const struct finding *finding)
 {
 	const struct code_entry *entry = code_entry(finding->code);
@@ -76,7 +76,7 @@ static bool gives(const struct pair *pair, enum direction direction, const char 
 	return given && !strcmp(given, reason);
 }
 
-/* Did the pair at @index, or one before it, give this reason already? @direction: of the one that asks. */
+/* Was this reason printed already, for a pair before @index, or for the pair itself in a direction before @direction? */
 static bool said_before(const struct pairs *pairs, size_t index, enum direction direction, const char *reason)
 {
 	for (size_t i = 0; i <= index; i++)
@@ -103,7 +103,7 @@ static void print_places(const struct pairs *pairs, const char *reason)
 	print_part("Reason:", reason);
 }
 
-/* What was not proven, and why: each reason once. */
+/* Prints what was not proven and why, each reason once. */
 static void print_doubts(const struct pairs *pairs)
 {
 	for (size_t i = 0; i < pairs->count; i++) {

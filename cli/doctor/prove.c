@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The library proves the route of each pair of a file and memory at their first request,
- * where it can without harm; so a request is made.
+ * if it can without harm; so this file makes such requests.
  *
- *   read:  one block of the drive into memory of the region: nobody's, or of a persistent
- *          region its last blocks, which get back what was in them.
- *   write: a nonce to --scratch, if that is on the drive, and back through DRAM.  Else the drive is told to compare its
+ *   read:  one block of the drive into free memory of the region.  A persistent region's
+ *          last blocks serve for it, and get their bytes back.
+ *   write: a nonce to --scratch, if that is on the drive, and back through DRAM.  Else the drive has to compare its
  *          block with the region's copy of it: equal, different once the CPU has
- *          changed the copy, and equal when it is as before.  Then it has read the region.
+ *          changed the copy, and equal when that is undone.  This shows that the drive reads the region.
  *
- * RDMA NICs: prove_nic.c.  Signals that end a program wait meanwhile: a persistent region gets its bytes back.
+ * RDMA NICs: prove_nic.c.  Signals that end a program are blocked meanwhile, so that a persistent region gets its bytes back.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,16 +27,16 @@
 #include "prove.h"
 #include "prove_nic.h"
 
-#define TRIES		8	/* somebody may write to the block meanwhile */
+#define TRIES		8	/* another program may write to the block meanwhile */
 
 /* Does the drive see the region's memory? */
 enum sight {
 	SIGHT_YES,
-	SIGHT_DISTURBED,	/* somebody wrote to the block */
-	SIGHT_TOLD,		/* no, or not known; say() has it */
+	SIGHT_DISTURBED,	/* another program wrote to the block */
+	SIGHT_TOLD,		/* no, or unknown: say() was told which */
 };
 
-/* Bytes moved, or -errno; a failure of the device in *@done. */
+/* Waits for a request.  Returns how many bytes it moved, or -errno; *@done then has the device's failure, if it was one. */
 static int64_t finish(struct trial *trial, int rc, struct donard_completion *done)
 {
 	done->error = NULL;
@@ -63,7 +63,7 @@ static int64_t move_out(struct trial *trial, struct donard_file *file, struct do
 	return finish(trial, donard_queue_write(trial->queue, file, 0, trial->memory, 0, trial->bytes, NULL), done);
 }
 
-/* The place that was to be written had no room: no byte went anywhere, and nothing is known of the route. */
+/* The file that was to be written had no room, so no byte was moved, and the route stays unknown. */
 static bool had_no_room(int64_t rc)
 {
 	return rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG;
@@ -96,8 +96,8 @@ static void try_read(struct trial *trial)
 }
 
 /*
- * A file that nobody else has, nor finds: it has no name, in @given or where a file of that name would be.  -EEXIST where
- * @given is there, if only as a link, and is no directory.
+ * Makes a file without a name, which nobody else can find, in the directory @given, or in the directory of a new file @given.
+ * Returns a descriptor or -errno: -EEXIST if @given exists, even as a dangling link, and is no directory.
  */
 static int make_scratch(const char *given)
 {
@@ -116,7 +116,7 @@ static int make_scratch(const char *given)
 		folder = dirname(copy);
 	}
 	fd = open(folder, flags | O_DIRECT, 0600);
-	if (fd < 0 && errno == EINVAL)		/* O_DIRECT is refused: the library says of what */
+	if (fd < 0 && errno == EINVAL)		/* the file system refuses O_DIRECT: the library explains that better */
 		fd = open(folder, flags, 0600);
 	return fd < 0 ? -errno : fd;
 }
@@ -130,7 +130,7 @@ static int fail_to_make(struct examination *x, int error_number)
 	return donard_fail(x->ctx, -error_number, "", text);
 }
 
-/* What was made has a name that says nothing. */
+/* Names --scratch in the library's text, since the file without a name has a meaningless one. */
 static int fail_with_name(struct examination *x, int rc)
 {
 	char text[PATH_MAX + CLI_ERROR_BYTES], why[CLI_ERROR_BYTES];
@@ -140,7 +140,7 @@ static int fail_with_name(struct examination *x, int rc)
 	return donard_fail(x->ctx, rc, donard_error_code(x->ctx), text);
 }
 
-/* Returns as donard_file_open(), with the context's failure. */
+/* Returns what donard_file_open() returns, with the failure in the context. */
 static int open_scratch(struct examination *x, struct donard_file **file)
 {
 	int rc, fd = make_scratch(x->request->scratch);
@@ -154,7 +154,7 @@ static int open_scratch(struct examination *x, struct donard_file **file)
 	return rc < 0 ? fail_with_name(x, rc) : rc;
 }
 
-/* Why no block of @file can be proof of a route, or "". */
+/* Says why no block of @file can prove a route, or "". */
 static void find_doubt(const struct donard_file *file, char *text, size_t text_bytes)
 {
 	struct donard_file_info info = { .size = sizeof(info) };
@@ -192,7 +192,7 @@ static bool is_on_drive(const struct trial *trial, const struct donard_file *fil
 	return client && !strcmp(client, trial->pair->client->bdf);
 }
 
-/* What the file holds now, by way of DRAM; 0 when it is @expected, 1 when not, or -errno. */
+/* Reads the file through DRAM.  Returns 0 if it holds @expected, 1 if not, or -errno. */
 static int64_t compare_file(struct trial *trial, struct donard_file *file, const uint8_t *expected,
 			    struct donard_completion *done)
 {
@@ -212,7 +212,7 @@ static int64_t compare_file(struct trial *trial, struct donard_file *file, const
 	return rc;
 }
 
-/* Bytes that nobody else has, out of the region and back through DRAM. */
+/* Writes a nonce from the region to the file, and reads it back through DRAM. */
 static void try_write(struct trial *trial, struct donard_file *file)
 {
 	struct donard_completion done = { .error = NULL };
@@ -234,7 +234,7 @@ static void try_write(struct trial *trial, struct donard_file *file)
 		say(trial, DIRECTION_WRITE, PROOF_PROVEN, "%s", "");
 }
 
-/* Returns false where the scratch is on another drive. */
+/* Returns false if --scratch is on another drive. */
 static bool write_scratch(struct trial *trial)
 {
 	struct donard_file *file;
@@ -260,7 +260,7 @@ static void say_no_compare(struct trial *trial, const char *why)
 	say(trial, DIRECTION_WRITE, PROOF_NOT_TRIED, "%s. --scratch PATH, a file or folder on this drive, is written instead", why);
 }
 
-/* What the drive says of its block and the region's copy of it; a failure is told. */
+/* Has the drive compare its block with the region's copy.  Reports a failure. */
 static enum compare_result ask_drive(struct trial *trial, int fd)
 {
 	enum compare_result result;
@@ -279,8 +279,8 @@ static enum compare_result ask_drive(struct trial *trial, int fd)
 }
 
 /*
- * Reads the block into the region again: 1 if the CPU sees the same there as before, 0 if somebody has written to the
- * block.  -errno is told.
+ * Reads the block into the region again.  Returns 1 if the CPU sees the same bytes there as before, 0 if another program has
+ * written to the block, or -errno, which it has reported.
  */
 static int64_t unwritten(struct trial *trial)
 {
@@ -317,7 +317,7 @@ static enum sight sees_copy(struct trial *trial, int fd)
 	return SIGHT_TOLD;
 }
 
-/* Turns a byte of the copy over; twice, and it is as before. A failure is told. */
+/* Inverts a byte of the copy; a second call restores it. Reports a failure. */
 static bool change(struct trial *trial)
 {
 	unsigned char byte;
@@ -331,7 +331,7 @@ static bool change(struct trial *trial)
 	return !rc;
 }
 
-/* A block that somebody writes to differs, too; but not from the copy as it was. */
+/* A block that another program writes to differs, too, but would then differ from the unchanged copy as well. */
 static enum sight sees_change(struct trial *trial, int fd)
 {
 	enum compare_result result;
@@ -420,7 +420,7 @@ static void try_drive(struct trial *trial)
 	donard_file_close(trial->drive);
 }
 
-/* Nothing of a region or of --scratch is left when Ctrl-C or a shutdown ends the program. */
+/* Blocks signals meanwhile, so that Ctrl-C or a shutdown leaves no test bytes in a region or in --scratch. */
 static void try_whole(struct trial *trial, void (*try)(struct trial *trial))
 {
 	sigset_t ending, before;
@@ -435,7 +435,7 @@ static void try_whole(struct trial *trial, void (*try)(struct trial *trial))
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* What was seen counts more than what was predicted. Of a refusal for want of --allow-unlisted-bridge, nothing was seen. */
+/* Sets the verdict to what was seen. A refusal for want of --allow-unlisted-bridge shows nothing, and leaves the prediction. */
 static void correct(const struct trial *trial)
 {
 	struct pair *pair = trial->pair;

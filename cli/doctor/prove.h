@@ -10,7 +10,7 @@ struct proof_tally {
 	unsigned int failed;		/* for how many pairs with a route a device or a region failed */
 };
 
-/* Can what --scratch names be used on any drive?  Returns 0, or -errno with the context's failure. */
+/* Can --scratch be used at all, on whatever drive?  Returns 0, or -errno with the failure in the context. */
 int prove_check_scratch(struct examination *x);
 /* Sets the proofs of each pair, and its verdict to what was observed. */
 void prove_pairs(struct examination *x, const struct pairs *pairs, struct proof_tally *tally);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The NIC is its own peer, for what it does to the region is the same whoever asks for it.
+ * The NIC is its own peer: it accesses the region in the same way whichever peer asks for it.
  *
  *   read:  an RDMA WRITE of a nonce from DRAM into memory of the region, where the CPU sees it.
- *   write: the CPU puts another one there, and an RDMA READ has it in DRAM.
+ *   write: the CPU puts another nonce there, and an RDMA READ brings it to DRAM.
  *
- * Before, the same was done between DRAM and DRAM: a NIC that fails then cannot be asked about the region.
+ * loopback_open() does the same between DRAM and DRAM first: a NIC that fails then says nothing about the region.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "loopback.h"
 #include "prove_nic.h"
 
-/* A NIC may report a write before its last bytes are there. */
+/* A NIC may report a write before its last bytes have arrived. */
 #define LOOKS		100
 #define BETWEEN_US	10000
 
@@ -95,7 +95,7 @@ static void try_out_of(struct trial *trial, struct loopback *loopback, const str
 		say(trial, DIRECTION_WRITE, PROOF_PROVEN, "%s", "");
 }
 
-/* That memory of this kind cannot be registered with this device, or has no route, is the same for both directions. */
+/* A device that cannot register memory of this kind, or has no route to it, is refused in both directions. */
 static void say_not_registered(struct trial *trial, int rc)
 {
 	char text[CLI_ERROR_BYTES];

@@ -5,7 +5,7 @@
 
 #include "trial.h"
 
-/* Moves a nonce each way. Signals that end a program wait until the caller is done: give_memory() is its own. */
+/* Moves a nonce each way. The caller blocks signals that end a program until it has called give_memory(). */
 void try_nic(struct trial *trial);
 
 #endif /* DONARD_DOCTOR_PROVE_NIC_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an examination came to; printed as JSON or as text. */
+/* The result of an examination, printed as JSON or as text. */
 #ifndef DONARD_DOCTOR_REPORT_H
 #define DONARD_DOCTOR_REPORT_H
 
@@ -17,16 +17,16 @@ enum judgement {
 struct report {
 	const struct examination *x;
 	struct pairs pairs;
-	struct json_object *gpus;	/* as 'list' has them */
+	struct json_object *gpus;	/* in the form that 'list' prints */
 	enum judgement verdict;
 	char summary[SUMMARY_BYTES];	/* what the verdict means here */
 };
 
 const char *judgement_word(enum judgement verdict);
-/* Rows of the table, and part of the JSON; the caller's */
+/* Returns the rows of the table, which are a part of the JSON, too.  The caller owns them. */
 struct json_object *pairs_json(const struct pairs *pairs);
 void doctor_print_json(const struct report *report);
-/* The verdict first */
+/* Prints the verdict first. */
 void doctor_print_text(const struct report *report);
 
 #endif /* DONARD_DOCTOR_REPORT_H */

@@ -5,7 +5,7 @@
 #include "kernel/path.h"
 #include "route.h"
 
-/* Where the configuration space cannot be read, a bridge on a root bus is taken for a root port. */
+/* If the configuration space cannot be read, a bridge on a root bus counts as a root port. */
 static bool is_root_port(const struct pci_function *function)
 {
 	return function->config_whole ? function->port == PCI_PORT_ROOT : pci_is_bridge(function);
@@ -62,7 +62,7 @@ static bool acs_redirects(const void *node)
 
 static const struct p2pmem_tree sysfs_tree = { .up = bridge_above, .redirects = acs_redirects };
 
-/* What p2pmem_path_find() stops at the first of. */
+/* Collects all functions that redirect; p2pmem_path_find() stops at the first. */
 static void collect_redirects(const struct pci_function *from, const struct p2pmem_path *path,
 			      struct tree_route *out)
 {
@@ -135,7 +135,7 @@ static void explain(struct tree_route *out, const struct p2pmem_way *way,
 			 client->bdf);
 }
 
-/* The bridge that decides: kernel/route.c, decider() */
+/* Returns the bridge that decides, as decider() in kernel/route.c does. */
 static const struct pci_function *decider(const struct p2pmem_way *way, const struct pci_function *client)
 {
 	if (way->path.redirect)

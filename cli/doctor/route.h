@@ -17,8 +17,8 @@
 enum kernel_word { KERNEL_NOT_ASKED, KERNEL_UNLISTED, KERNEL_FORWARDS };
 
 struct tree_route {
-	struct donard_route route;	/* if @undecided, as if no host bridge forwards */
-	bool undecided;		/* the kernel's answer decides, and it was not asked */
+	struct donard_route route;	/* if @undecided: the route if no host bridge forwards */
+	bool undecided;		/* it depends on the kernel's answer, and the kernel was not asked */
 	bool certain;		/* all facts that decide could be read */
 	bool below_one;		/* one function is above both, or they are one */
 	bool behind_redirect;	/* a switch would route the requests, but ACS redirects them */
@@ -30,20 +30,23 @@ void route_predict(const struct kernel *kernel, const struct pci_function *memor
 		   const struct pci_function *client, enum donard_page_type page_type,
 		   enum kernel_word word, struct tree_route *out);
 /*
- * Does the module say something else than these facts do?  What it learns from the DMA mask of the client's driver, and from
- * the bounce buffer that a page is mapped to, no file of sysfs has.
+ * Does the module report another route than the one predicted here?  It also knows the DMA mask of the client's driver, and
+ * whether a page is mapped to a bounce buffer, which no file of sysfs has.
  */
 bool route_contradicts(const struct kernel *kernel, const struct tree_route *tree, const struct donard_route *module);
 /* The function by which the kernel knows a host bridge, or NULL. */
 const struct pci_function *route_host_bridge(const struct pci *pci, const struct pci_function *function);
 /*
- * Does the driver of @client start DMA?  One that hands it on to a virtual machine does not, nor p2pmem, nor that of the display
- * of a board's management controller: there the CPU writes what is shown.
+ * Does the driver of @client start DMA?  A driver that hands it to a virtual machine does not, nor does p2pmem, nor the driver
+ * of a management controller's display, whose pixels the CPU writes.
  */
 bool route_starts_dma(const struct pci_function *client);
-/* Not one that hands the function on (VFIO), so that it may get another IOMMU domain at any moment. */
+/*
+ * Does its driver use the DMA API?  One that hands the function to a program (VFIO) does not: it may get another IOMMU domain
+ * at any time.
+ */
 bool route_uses_dma_api(const struct pci_function *client);
-/* Does an IOMMU translate what @client sends, as far as the module would say? */
+/* Does an IOMMU translate the requests of @client, by the module's rules? */
 bool route_translated(const struct pci_function *client);
 
 #endif /* DONARD_DOCTOR_ROUTE_H */

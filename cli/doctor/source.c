@@ -131,5 +131,5 @@ int source_each(const struct source *source, const char *folder,
 	if (source_path(source, path, "%s", folder))
 		return 0;
 	rc = dnd_folder_each(path, &unread, each, user);
-	return unread == -ENOMEM ? unread : rc;		/* else there is no such folder */
+	return unread == -ENOMEM ? unread : rc;		/* any other error means that there is no such folder */
 }

@@ -12,10 +12,10 @@
 
 struct source {
 	char root[PATH_MAX / 2];	/* "" is this machine */
-	bool live;			/* facts that only this process can tell (rights, limits) count, too */
+	bool live;			/* this machine: facts about this process (rights, limits) count, too */
 };
 
-/* Paths begin with "/".  Reading stops at the first byte that cannot be read.  Texts lack their last newline. */
+/* Paths begin with "/".  Reading stops at the first byte that cannot be read.  The last newline of a text is left out. */
 int source_path(const struct source *source, char path[PATH_MAX], const char *format, ...)
 	SOURCE_PRINTF(3, 4);
 /* Returns 0, or -errno with *text "".  The text is the first line of the file; source_lines() takes all lines. */
@@ -36,8 +36,8 @@ bool source_exists(const struct source *source, const char *format, ...) SOURCE_
 void source_link(const struct source *source, char *name, size_t name_bytes, const char *format, ...)
 	SOURCE_PRINTF(4, 5);
 /*
- * Calls @each for every entry of a folder, sorted.  Stops when one returns other than 0, and returns that.  The entry
- * is a part of further paths, and holds any byte: what shows it makes it printable, as find() does.
+ * Calls @each for every entry of a folder, sorted.  Stops when a call returns another value than 0, and returns that.  The
+ * entry may hold any byte, so that it can be a part of further paths: code that prints it makes it printable, as find() does.
  */
 int source_each(const struct source *source, const char *folder,
 		int (*each)(void *user, const char *entry), void *user);

@@ -34,7 +34,10 @@ void lost(struct trial *trial, enum direction direction, const char *text)
 	say(trial, direction, PROOF_FAILED, "%s", text);
 }
 
-/* Bytes are read before any are written: what is not supported then, such as what --scratch names, is not the route. */
+/*
+ * The region is read into before it is written from, so "not supported" in the second direction is about --scratch, not the
+ * route.
+ */
 bool is_refusal(enum direction direction, int rc)
 {
 	return rc == -EHOSTUNREACH || (rc == -EOPNOTSUPP && direction == DIRECTION_READ);
@@ -107,7 +110,7 @@ int take_memory(struct trial *trial)
 	return rc;
 }
 
-/* A persistent region's bytes come first; that they did not is worth more than what was seen of the route. */
+/* Gives a persistent region its bytes back.  A failure replaces what was seen of the route, since it is worse. */
 static void restore(struct trial *trial)
 {
 	const struct donard_region_info *region = trial->pair->memory->region;
