@@ -173,7 +173,7 @@ static int check_handles(const struct donard_copy_end *given)
 	return rc ? rc : dnd_handle_check(DND_A_FILE, end.file, "donard_copy_between");
 }
 
-/* That of the handle; NULL: it has none. */
+/* Returns the handle's region, or NULL if it has none. */
 static struct donard_context *context_of(const struct donard_copy_end *given)
 {
 	struct donard_copy_end end = handles_of(given);

@@ -90,7 +90,10 @@ static int check_target(struct dnd_copy *copy)
 	uint64_t size = dst->size_bytes;
 	bool grows = !dst->is_memory && dst->drive.is_file;
 
-	/* As cp and dd do.  A caller that names a part wants to keep the rest, and within one file the source must stay. */
+	/*
+	 * Truncates as cp and dd do, but not if the caller named a part and so keeps the rest, or if the source is in the same
+	 * file.
+	 */
 	copy->cuts = grows && !copy->options.length_bytes && !dst->offset && !dnd_copy_flag(copy, DONARD_COPY_KEEP_REST) &&
 		     !dnd_copy_is_same_file(copy);
 	if (dst->offset > size || (dst->offset == size && size && !grows))
@@ -116,7 +119,7 @@ static bool file_system_decides(const struct dnd_copy *copy, const struct dnd_si
 	       side->drive.align_bytes > side->drive.blockdev.block_bytes;
 }
 
-/* What the alignment of the copy is called. */
+/* Returns the name of the copy's alignment for error texts. */
 static const char *align_text(const struct dnd_copy *copy)
 {
 	return file_system_decides(copy, &copy->src) || file_system_decides(copy, &copy->dst) ? "block size of the file system" :

@@ -54,8 +54,8 @@ static struct dnd_place place_of(const struct dnd_side *side)
  * Registering pins all memory once, page by page.  That pays for buffers, which the
  * lanes use again and again.  Memory that is read or written once is pinned faster
  * by each request.  Large folios are the exception: each takes a single step, or none
- * where the region registers its memory with the ring itself (ring/buffers.c).  What
- * a GPU's driver may take back is not registered at all (queue/register.c).
+ * if the region registers its memory with the ring itself (ring/buffers.c).  Memory
+ * that a GPU's driver may take back is not registered at all (queue/register.c).
  */
 static bool pays_to_register(struct dnd_copy *copy)
 {
@@ -166,7 +166,7 @@ static int reserve(struct dnd_copy *copy, bool unnamed)
 	return dnd_drive_prepare(copy->ctx, &copy->dst.drive, copy->dst.offset + copy->length);
 }
 
-/* What refuses the destination itself, and not a way to it: no bounce helps. */
+/* Checks what concerns the destination itself and not the way to it, so that a bounce would not help. */
 static int check_destination(struct dnd_copy *copy)
 {
 	int rc = copy->dst.is_memory ? 0 :
@@ -356,7 +356,7 @@ static int allocate(struct dnd_copy *copy)
 	return rc ? rc : dnd_copy_gpu_alloc(copy, &copy->dst);
 }
 
-/* Where all was moved and flushed, the result tells of it, also if the caller's end function failed. */
+/* Completes the result if everything was moved and flushed, even if the caller's end function failed. */
 static int end_watch(struct dnd_copy *copy, int rc)
 {
 	struct dnd_failure first = dnd_failure_keep(copy->ctx);

@@ -24,8 +24,8 @@ struct dnd_side {
 	struct dnd_generic generic;	/* the drive's generic device, with PASSTHROUGH; the copy opens and closes it */
 	struct dnd_join join;		/* joins the drive to the copy's region */
 	struct dnd_residency before;	/* the cached pages of the file's range when the copy began */
-	bool changed;			/* during the copy, what the drive is made of became another */
-	bool unseen;			/* the last look at what it is made of failed for want of descriptors or memory */
+	bool changed;			/* the devices that the drive is made of changed during the copy */
+	bool unseen;			/* the last check of these devices failed for want of descriptors or memory */
 	uint32_t moves_before;		/* dnd_blockdev_moves() of the drive when the copy began */
 	/* dnd_drive_write_mark() of the source when the copy began, or of the destination when all was flushed */
 	uint64_t write_mark;
@@ -209,7 +209,7 @@ int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
 bool dnd_copy_region_gone(const struct dnd_copy *copy);	/* is any region of the copy being removed? */
 /* left.c: after a failure of any kind, says what became of the destination behind result->bytes, and of the source */
 void dnd_copy_tell_left(struct dnd_copy *copy);
-/* What a sentence needs before it that follows the failure's text: "stopped" has no full stop of its own. */
+/* What must separate another sentence from the failure's text: ".", or "" if the text has its full stop. */
 const char *dnd_copy_full_stop(const struct dnd_copy *copy);
 
 #endif /* DND_COPY_H */

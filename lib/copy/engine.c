@@ -44,7 +44,7 @@ static void submit(struct dnd_engine *engine, struct lane *lane)
 	dnd_io_start(&engine->ring, &lane->io);
 }
 
-/* From here on the request may have changed its part of the destination, whatever becomes of it. */
+/* Records that the request may have changed its part of the destination, even if it fails. */
 static void touch(struct dnd_engine *engine, const struct lane *lane)
 {
 	struct dnd_transfer *transfer = engine->transfer;
@@ -201,7 +201,7 @@ static void reap(struct dnd_engine *engine)
 	engine->ring.stops = engine->error;
 }
 
-/* What the kernel has not taken, for lack of memory for instance, would keep a copy that has failed from ending. */
+/* Takes back the requests that the kernel has not taken, as for lack of memory: they would keep a failed copy from ending. */
 static void take_back(struct dnd_engine *engine)
 {
 	for (uint32_t i = 0; i < engine->transfer->plan->lanes; i++)

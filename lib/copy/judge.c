@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Does the destination keep what was flushed, as it is set up now? */
+/* Does the destination keep flushed data, as it is set up now? */
 #include <stdio.h>
 
 #include "copy/copy.h"

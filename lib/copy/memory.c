@@ -22,7 +22,7 @@ static int plan(struct dnd_copy *copy, uint64_t window_bytes)
 	return 0;
 }
 
-/* What the copy can use, as far as the region has it free. */
+/* Returns how much memory of the region the copy can use, or all that is free if that is less. */
 static uint64_t staging_bytes(const struct dnd_copy *copy, uint64_t spare)
 {
 	uint64_t granule = copy->via.info.granule_bytes;
@@ -133,7 +133,7 @@ int dnd_copy_map(struct dnd_copy *copy)
 	return plan(copy, 0);
 }
 
-/* What becomes of a region that carries none of the bytes is no matter of the copy. */
+/* Gives up the staging region.  The copy need not care about it any more, since it carries none of the bytes. */
 static void forget_staging(struct dnd_copy *copy)
 {
 	donard_memory_free(copy->staging);

@@ -41,7 +41,7 @@ int dnd_copy_progress(void *user, enum donard_phase phase, uint64_t done_bytes, 
 
 	if (now - copy->looked_seconds >= LOOK_EVERY_SECONDS)
 		look(copy, now);
-	/* What follows needs no region that carried the bytes. */
+	/* Only this phase needs the region that carries the bytes; the later ones go on without it. */
 	if (phase == DONARD_PHASE_COPY && copy->region_lost)
 		return 1;
 	copy->stopped |= copy->options.progress_fn &&

@@ -8,8 +8,8 @@
 #include "copy/copy.h"
 
 /*
- * How many blocks the proof may look at.  In an old file they lie before its end: behind it the proof writes only the
- * first block, with which the file grows.
+ * How many blocks the proof may try.  In an old file they lie before its end: behind the end the proof writes only the
+ * first block, by which the file grows.
  */
 static uint64_t blocks_of(const struct dnd_copy *copy, const struct dnd_side *side)
 {
@@ -86,13 +86,13 @@ static int prove_with_spare(struct dnd_copy *copy, bool *proven)
 	else if (!rc)
 		rc = dnd_copy_settle_proof(copy, dnd_join_prove_write(&copy->dst.join, &writes, &from,
 								      &copy->spare.place, proven));
-	/* Only writing the rest shows to which legs it goes. */
+	/* The legs of the blocks that the proof did not write are known only once they are written. */
 	if (copy->dst.drive.blockdev.stack && writes.blocks < copy->plan.full_bytes / copy->align)
 		*proven = false;
 	return rc;
 }
 
-/* Where the region has no spare blocks the route stays unproven. */
+/* The route stays unproven if the region has no spare blocks. */
 static int prove_to_drive(struct dnd_copy *copy, bool *proven)
 {
 	int rc = dnd_copy_spare_take(copy);

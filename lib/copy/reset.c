@@ -62,8 +62,8 @@ static bool is_gone(struct dnd_copy *copy, const struct dnd_side *side)
 }
 
 /*
- * A region is not held while the copy flushes and compares, so that it can be removed.  The bytes had left it by then, and
- * may have been compared with what it has no more.  They are gone with a region that was their destination.
+ * The copy holds no region while it flushes and compares, so a region can be removed then.  A source's bytes have been moved by
+ * then, though the comparison may have failed without it.  A destination's bytes are gone with the region.
  */
 static int check_late_removal(struct dnd_copy *copy, int rc, const struct dnd_failure *before)
 {
@@ -87,7 +87,7 @@ int dnd_copy_check_resets(struct dnd_copy *copy, int rc)
 
 	if (reset == -ENODEV && copy->has_moved)
 		return check_late_removal(copy, rc, &before);
-	/* Nothing is known of a region that is gone: what was counted may be there. */
+	/* A region that is gone cannot be asked for resets, so the bytes still count. */
 	if (!reset || (reset != -EIO && !may_come_of_reset(copy, rc))) {
 		dnd_failure_put_back(copy->ctx, &before);
 		return rc;

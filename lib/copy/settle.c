@@ -83,7 +83,7 @@ static int name_file(struct dnd_copy *copy)
 	return rc ? rc : flush(copy);
 }
 
-/* After the flush: nobody has taken the bytes away again. */
+/* Checks after the flush that no other program has removed the bytes from the file. */
 static int check_kept(struct dnd_copy *copy)
 {
 	struct donard_copy_result *result = copy->result;
@@ -112,7 +112,7 @@ static int settle_drive(struct dnd_copy *copy)
 	return rc;
 }
 
-/* From here on the data survives a power cut, if the destination is able to keep it. */
+/* Makes the data survive a power cut, if the destination is able to keep it. */
 int dnd_copy_settle(struct dnd_copy *copy)
 {
 	dnd_copy_progress(copy, DONARD_PHASE_FLUSH, copy->result->bytes, copy->length);
@@ -129,7 +129,7 @@ int dnd_copy_check_name(struct dnd_copy *copy)
 	/* The program that has a handle has the file, whatever its name leads to. */
 	if (copy->dst.is_memory || copy->held)
 		return 0;
-	/* A new file has its name once it is complete, and whoever waited for it may have taken it. */
+	/* A new file got its name when it was complete, and a program that waited for it may have renamed it since. */
 	if (drive->made ? dnd_drive_has_name(drive) : !dnd_drive_check_path(copy->ctx, drive))
 		return 0;
 	result->durable = false;

@@ -31,7 +31,7 @@ static int read_block(struct dnd_copy *copy, const struct dnd_place *block)
 	return dnd_copy_failed(copy, DND_STEP_READ, at, got < 0 ? errno : DND_CUT_SHORT);
 }
 
-/* From here on the tail may be in the destination, or a part of it. */
+/* Records that the destination may now have the tail, or a part of it. */
 static void touch(struct dnd_copy *copy)
 {
 	copy->touched_end = copy->length;
@@ -134,7 +134,7 @@ static int by_dram(struct dnd_copy *copy, const struct dnd_place *target)
 	return rc;
 }
 
-/* For want of spare blocks, whatever the cause, the tail goes by DRAM: then no failure is told. */
+/* Reports no failure: without spare blocks, for whatever reason, the tail goes through DRAM. */
 static bool has_spare(struct dnd_copy *copy)
 {
 	struct dnd_failure before = dnd_failure_keep(copy->ctx);

@@ -48,14 +48,14 @@ static bool was_written(struct dnd_copy *copy, const struct dnd_side *side)
 	return !side->is_memory && dnd_drive_was_written(copy->ctx, &side->drive, side->write_mark);
 }
 
-/* Then the copy overwrites bytes of its own source. */
+/* May the destination lie on the source's bytes?  The copy then overwrites its own source. */
 static bool lies_on_source(const struct dnd_copy *copy)
 {
 	return !copy->src.is_memory && !copy->dst.is_memory &&
 	       dnd_drive_may_hold(copy->ctx, &copy->src.drive, &copy->dst.drive);
 }
 
-/* Names what is known to have changed the bytes, and else does not accuse the drive alone: nobody counts a region's stores. */
+/* Names the cause if it is known.  Else blames not only the drive, since stores into a region are not counted. */
 static void say_why(struct dnd_copy *copy)
 {
 	if (was_written(copy, &copy->src))

@@ -51,7 +51,7 @@ static void begin_side(struct dnd_copy *copy, struct dnd_side *side)
 {
 	if (side->is_memory)
 		return;
-	/* What changed since the file was opened did not change during the copy. */
+	/* Changes since the file was opened are no changes during the copy, so take note of them now. */
 	if (copy->held)
 		look_again(copy, side, NULL);
 	side->moves_before = dnd_blockdev_moves(&side->drive.blockdev);
@@ -112,7 +112,10 @@ bool dnd_copy_has_changed(struct dnd_copy *copy, struct dnd_side *side)
 	return side->changed;
 }
 
-/* Whoever changed it may have taken the bytes along, as LVM does, or have left them where nobody finds them. */
+/*
+ * After a change of the devices: LVM, for one, moves the bytes along, but others may have left them on a device that is not
+ * used now.
+ */
 static void doubt_durability(struct dnd_copy *copy)
 {
 	struct donard_copy_result *result = copy->result;
@@ -126,7 +129,7 @@ static void doubt_durability(struct dnd_copy *copy)
 
 static int end_side(struct dnd_copy *copy, struct dnd_side *side, uint64_t *cached_bytes)
 {
-	/* What goes through the page cache by itself, the last bytes, is counted there. */
+	/* The last bytes go through the page cache by design, and are counted when they are moved. */
 	if (side->is_memory || copy->bounced || !copy->plan.full_bytes)
 		return 0;
 	return dnd_join_watched(&side->join, &side->before, copy->result->bytes, cached_bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What open.c needs to know of a block device. */
+/* The properties of a block device that open.c needs. */
 #ifndef DND_BLOCKDEV_H
 #define DND_BLOCKDEV_H
 

@@ -144,8 +144,8 @@ static bool members_stay(const struct dnd_stack *before, const struct dnd_node *
 }
 
 /*
- * Do the bytes of node @a lie where they did, as far as that is known?  A table of device-mapper is replaced by whoever
- * loads another.
+ * Do the bytes of node @a lie where they did, as far as that is known?  A user can replace a table of device-mapper by loading
+ * another.
  */
 static bool stays(const struct dnd_stack *before, uint16_t a, const struct dnd_stack *now, uint16_t b)
 {
@@ -190,7 +190,9 @@ static void note_moved(struct dnd_stack *before, bool moved)
 	before->away = moved;
 }
 
-/* What was "linear" is "linear or striped" to a process that may not read its table any more. */
+/*
+ * The kind "linear" becomes "linear or striped" if this process may not read the table any more, so the two count as the same.
+ */
 static bool same_kind(const struct dnd_stack *before, const struct dnd_stack *now)
 {
 	return before->untold || now->untold || !strcmp(before->kind, now->kind);
@@ -210,7 +212,7 @@ static enum dnd_change compare(struct dnd_stack *before, struct dnd_stack *now)
 	return DND_LEGS_LEFT;
 }
 
-/* Has it a table of device-mapper, at the top or further down, which somebody may replace?  md keeps the bytes by itself. */
+/* Does it have a table of device-mapper, at the top or further down, which a user may replace?  md moves no bytes by itself. */
 static bool has_table(struct donard_context *ctx, const struct dnd_stack *stack)
 {
 	char number[32], disk[64];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the block layer counts for a drive (Documentation/block/stat.rst). */
+/* The block layer's counts for a drive (Documentation/block/stat.rst). */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -274,7 +274,7 @@ int dnd_disk_look_up(struct donard_context *ctx, dev_t device, const char *label
 	dnd_disk_medium(ctx, blockdev->disk, blockdev->medium);
 	if (read_geometry(ctx, number, blockdev))
 		return not_nvme(ctx, label, blockdev->disk);
-	/* What its queue is like is told there alone. */
+	/* The properties of its queue are found only below block/. */
 	return dnd_sysfs_exists(ctx, "block/%s", blockdev->disk) ? 0 : dnd_require_sysfs(ctx, "block");
 }
 

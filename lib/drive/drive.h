@@ -74,9 +74,9 @@ uint32_t dnd_blockdev_legs_in_use(const struct dnd_blockdev *blockdev);
 /* The legs that it had when it was opened, and has lost since, as bits. */
 uint32_t dnd_blockdev_legs_left(const struct dnd_blockdev *blockdev);
 /*
- * How often a look (change.c) found that device-mapper has bytes elsewhere than before.  Whoever changed the table may
- * have moved the bytes as well, or not.  Of a table that this user may not see only this counts: it leads to what donard
- * cannot read.
+ * How often a check (change.c) found that a table of device-mapper maps bytes to other places than before.  Whether the bytes
+ * were moved along is unknown.  A table that this user may not read counts only if it now leads to a device that donard cannot
+ * read.
  */
 uint32_t dnd_blockdev_moves(const struct dnd_blockdev *blockdev);
 /* "leg nvme1n1 of md0"; "" for a drive */
@@ -113,7 +113,7 @@ struct dnd_drive;
  * opened with.  Returns DND_CHANGED also if the drive cannot be resolved any more; *rc then says why, with a text.
  */
 enum dnd_change dnd_drive_look_again(struct donard_context *ctx, const struct dnd_drive *drive, int *rc);
-/* Can what it is made of become another? */
+/* Can the devices that it is made of change? */
 bool dnd_drive_may_change(struct donard_context *ctx, const struct dnd_drive *drive);
 /*
  * Does what dnd_drive_look_again() does, for a caller that has resolved a drive that may change: to @now, which this may alter,
@@ -182,7 +182,7 @@ int dnd_drive_cut(struct donard_context *ctx, struct dnd_drive *drive, uint64_t 
 int dnd_drive_write_cached(const struct dnd_drive *drive, const void *bytes, size_t length, uint64_t offset);
 /* Takes over what somebody else opened: opens it again, or duplicates @fd.  Refuses @fd if it lacks O_DIRECT. */
 int dnd_drive_adopt(struct donard_context *ctx, int fd, const char *path, struct dnd_drive *drive);
-/* Has somebody made the device read-only by now (blockdev --setro)? */
+/* Was the device made read-only meanwhile (blockdev --setro)? */
 bool dnd_drive_is_read_only(const struct dnd_drive *drive);
 void dnd_drive_close(struct dnd_drive *drive);
 /*
@@ -270,7 +270,7 @@ int dnd_drive_check_unused(struct donard_context *ctx, const struct dnd_drive *d
  * whether anybody else uses it.  dnd_drive_close() drops the claim.
  */
 int dnd_drive_claim_adopted(struct donard_context *ctx, struct dnd_drive *drive);
-/* The failure that somebody else has it: the kernel refused O_EXCL. */
+/* Fails because another user has the device: the kernel refused O_EXCL. */
 int dnd_drive_is_busy(struct donard_context *ctx, const struct dnd_drive *drive);
 /*
  * Claims the other block devices of the namespaces that the block device lies on, as O_EXCL claims itself.  Fails if one of them
@@ -329,7 +329,7 @@ struct donard_file {
 	bool plain_written;		/* the page cache may have bytes that the drive lacks */
 };
 
-/* How many hold it beside attachments, which let go of it when nobody else does. */
+/* How many holders it has that are no attachments.  Those drop their hold when nobody else has one. */
 static inline unsigned int dnd_file_users(const struct donard_file *file)
 {
 	unsigned int attachments = __atomic_load_n(&file->attachments, __ATOMIC_ACQUIRE);
@@ -339,7 +339,7 @@ static inline unsigned int dnd_file_users(const struct donard_file *file)
 
 /* Opens it for reading, or as @target for writing.  A new file stays unnamed (dnd_drive_name()); @doubt is not set. */
 int dnd_file_open(struct donard_context *ctx, const char *path, bool target, struct donard_file **out);
-/* Of a holder: the last one closes the file, which may be NULL.  The program's own hold is donard_file_close()'s. */
+/* Drops a hold; the last one closes the file, which may be NULL.  donard_file_close() drops the program's own. */
 void dnd_file_put(struct donard_file *file);
 
 /*

@@ -39,7 +39,7 @@
 #ifndef STATX_DIO_READ_ALIGN
 #define STATX_DIO_READ_ALIGN	0x00020000
 #endif
-/* Of stx_dio_read_offset_align in struct statx, which the headers have since Linux 6.14. */
+/* The offset of stx_dio_read_offset_align in struct statx; headers before Linux 6.14 lack the member. */
 #define DIO_READ_AT		0xb4
 
 static const struct dnd_bounce

@@ -108,7 +108,7 @@ int dnd_drive_check_path(struct donard_context *ctx, const struct dnd_drive *dri
 	error_number = stat(drive->path, &st) ? errno : 0;
 	if (!error_number && st.st_dev == file.st_dev && st.st_ino == file.st_ino)
 		return 0;
-	/* With any other error this process may not look. */
+	/* Any other error means that this process may not look the name up. */
 	if (error_number && error_number != ENOENT && error_number != ENOTDIR && error_number != ELOOP)
 		return 0;
 	return dnd_fail(ctx, DND_E_BUSY, "%s: another program %s it during the copy. All was copied, into a file that has %s. Wait for "

@@ -79,7 +79,7 @@ static int resolve(struct donard_context *ctx, struct dnd_drive *drive, const ch
 	return dnd_blockdev_resolve(ctx, st->st_dev, drive->path, &drive->blockdev);
 }
 
-/* Of "PATH: cause." (nodes.h). */
+/* Fails with a text of the form "PATH: cause." (nodes.h). */
 static const char *cause_of(const char *text, const char *path)
 {
 	return text + strlen(path) + strlen(": ");
@@ -163,7 +163,7 @@ static int check_writable(struct donard_context *ctx, struct dnd_drive *drive)
 	return rc ? rc : dnd_drive_check_unheld(ctx, drive);
 }
 
-/* What was judged went by a name, to which somebody may have moved something else before it was opened. */
+/* Is the opened file the one that was judged by its name?  Another file may have been moved to that name in between. */
 static int check_opened(struct donard_context *ctx, const struct dnd_drive *drive)
 {
 	struct stat st;
@@ -441,7 +441,7 @@ static int adopt_fd(struct donard_context *ctx, int fd, struct dnd_drive *drive)
 	return rc || !drive->writable || drive->is_file ? rc : dnd_drive_claim_adopted(ctx, drive);
 }
 
-/* Before its controllers are looked for: who writes to a device that has none, by whatever other way, would do the same harm. */
+/* Called before the controllers are looked for, because a write to a device without any would do the same harm. */
 static int check_adopted(struct donard_context *ctx, int fd, struct dnd_drive *drive)
 {
 	drive->adopted = true;

@@ -30,7 +30,7 @@ static bool is_meant(struct donard_context *ctx, const struct dnd_drive *drive, 
 	return block_device && dnd_blockdev_conflicts(ctx, block_device, drive->device);
 }
 
-/* What others use may be on a server that does not answer: nothing is asked of it. */
+/* Looks a path up without asking a network file system's server, which may not answer: the path is another program's. */
 static int ask_name(const char *path, struct statx *st)
 {
 	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, st);
@@ -88,7 +88,7 @@ static bool is_loop_of(struct donard_context *ctx, const char *disk, const char 
 	return found && is_named(ctx, &st, drive);
 }
 
-/* What does not exist any more, or is no loop device with a file, has no such name. */
+/* Passes over disks that are no loop devices, have no image, or have gone meanwhile. */
 static int look_at_disk(struct donard_context *ctx, const char *disk, void *data)
 {
 	struct search *search = data;

@@ -79,7 +79,7 @@ struct claim {
 	bool whole;		/* the device that has the twins is a whole disk */
 	bool disk_kept;		/* the twin that was visited last, a disk, is claimed, and with it its partitions */
 	bool any;
-	char kept[96];		/* " (as /dev/nvme0n1)": the twin that is somebody else's */
+	char kept[96];		/* " (as /dev/nvme0n1)": the twin that another user has claimed */
 };
 
 static int keep(struct donard_context *ctx, struct dnd_drive *drive, int fd)
@@ -126,7 +126,7 @@ static int claim_twin(struct donard_context *ctx, const char *folder, void *data
 	claim->any = true;
 	claim->disk_kept &= partition;
 	snprintf(path, sizeof(path), "%s/%s", ctx->dev_root, strrchr(folder, '/') + 1);
-	/* To claim a disk is to claim its partitions as well, which may have other bytes. */
+	/* A claim of a disk claims its partitions as well, even those that do not hold the bytes in question. */
 	if ((partition ? claim->disk_kept : !claim->whole) || !has_node(ctx, folder, path))
 		return 0;
 	fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
@@ -134,7 +134,7 @@ static int claim_twin(struct donard_context *ctx, const char *folder, void *data
 		claim->disk_kept = !partition;
 		return keep(ctx, claim->drive, fd);
 	}
-	/* What this process may not open is still looked for among mounts, holders and swap spaces. */
+	/* A device that this process may not open is still looked for among mounts, holders and swap spaces. */
 	if (errno != EBUSY || claim->drive->blockdev.stack)
 		return 0;	/* A leg may have the claim of another volume that lies on it. */
 	snprintf(claim->kept, sizeof(claim->kept), " (as %s)", path);

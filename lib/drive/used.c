@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * By what a block device is used: mounts, swap spaces, and the arrays and volumes that it is a leg of.  A namespace may have
+ * The uses of a block device: mounts, swap spaces, and the arrays and volumes that it is a leg of.  A namespace may have
  * several block devices (disk.h), and a use of any of them counts.
  */
 #include <fcntl.h>
@@ -109,7 +109,7 @@ static int look_at_volume(struct donard_context *ctx, const char *entry, void *d
 	       dnd_for_each_entry(ctx, volume->folder, look_at_member, volume) > 0;
 }
 
-/* Where @device is one of several that a btrfs lies on, the other ones. */
+/* If @device is one of several that a btrfs lies on, examines the others. */
 static int look_at_others(struct search *search, dev_t device, const char *place)
 {
 	struct volume volume = { .search = search, .place = place };
@@ -242,7 +242,10 @@ static int look_at_twin(struct donard_context *ctx, const char *folder, void *da
 	return look_at_folder(ctx, &twin);
 }
 
-/* Who has a disk has its partitions: the kernel gives them to nobody else then. */
+/*
+ * Examines the whole disk of a partition: the holder of a disk holds its partitions, too, and the kernel refuses them to
+ * others.
+ */
 static int look_at_disk(struct donard_context *ctx, const struct holders *partition)
 {
 	const struct search *search = partition->search;

@@ -47,7 +47,7 @@ static bool counts_nothing(struct donard_context *ctx, const char *folder)
 	return !on;
 }
 
-/* Each path counts the writes to all of the namespace, which say nothing of one partition. */
+/* Each path counts writes to the whole namespace, so the count says nothing about one partition. */
 static bool add_writes_of_paths(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t *sum)
 {
 	const struct dnd_blockdev *blockdev = &drive->blockdev;

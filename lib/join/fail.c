@@ -42,7 +42,7 @@ static bool has_device_mapper(const struct dnd_blockdev *blockdev)
 	return false;
 }
 
-/* By a bridge that is on no list, the kernel lets these pages reach no drive. */
+/* The kernel does not let these pages reach a drive across a bridge that is on no list. */
 static bool may_stop_p2pdma(const struct dnd_join *join)
 {
 	const struct dnd_blockdev *blockdev = &join->drive->blockdev;

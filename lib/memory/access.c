@@ -104,7 +104,10 @@ int dnd_memory_access_failed(const struct donard_memory *memory, int error_numbe
 			dnd_memory_name(memory));
 }
 
-/* Of a region's memory, what a GPU has; all other stays until the region goes away.  To load that might wait for a reset. */
+/*
+ * Can the memory be taken back?  Of the regions, only a GPU's lose memory before they are removed.  The others are not asked: a
+ * load might wait for a reset.
+ */
 static bool may_be_taken_back(const struct donard_memory *memory)
 {
 	if (dnd_memory_is_region(memory))
@@ -112,7 +115,10 @@ static bool may_be_taken_back(const struct donard_memory *memory)
 	return dnd_memory_is_imported(memory);
 }
 
-/* Memory is taken back without notice, and then has no pages; only the CPU's access tells why. */
+/*
+ * Memory that was taken back has no pages, without notice, and only an access by the CPU says why.  So it loads a byte of each
+ * page.
+ */
 int dnd_memory_taken_back(const struct donard_memory *memory, uint64_t offset, uint64_t length)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = offset + length;

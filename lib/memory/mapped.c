@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What /proc/self/maps says of a mapping.  It answers also where a sandbox forbids the calls by which pages.c finds out whose
- * the pages are, as the filters of ordinary containers do.
+ * Looks a mapping up in /proc/self/maps.  That works even in a sandbox, such as an ordinary container, that forbids the calls
+ * by which pages.c finds out whose the pages are.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -19,14 +19,17 @@ struct donard_memory {
 	char unmapped[DONARD_REASON_BYTES];
 	struct dnd_window window;	/* maps its granules; data is NULL if the CPU has no mapping */
 	uint64_t length;		/* from window.data on */
-	uint64_t resets;		/* of the region's device, as far as a barrier of this memory has told of them */
+	uint64_t resets;		/* how many resets of the region's device a barrier of this memory has reported */
 	void (*end)(void *data);	/* called after the memory was unmapped and closed; or NULL */
 	void *end_data;
-	/* Shows the device what others wrote, where it does not see that by itself: 0, or fails with a text.  Or NULL */
+	/*
+	 * Shows the device what others wrote, if it does not see that by itself.  Returns 0, or fails with a text.  NULL: not
+	 * needed
+	 */
 	int (*flush)(const struct donard_memory *memory);
 };
 
-/* How many hold it beside attachments, which let go of it when nobody else does. */
+/* How many holders it has that are no attachments.  Those drop their hold when nobody else has one. */
 static inline unsigned int dnd_memory_users(const struct donard_memory *memory)
 {
 	unsigned int attachments = __atomic_load_n(&memory->attachments, __ATOMIC_ACQUIRE);
@@ -99,8 +102,8 @@ int dnd_memory_check_writable(const struct donard_memory *memory);
 int dnd_memory_load(const struct donard_memory *memory, uint64_t offset, void *to, size_t bytes);
 int dnd_memory_access_failed(const struct donard_memory *memory, int error_number);
 /*
- * After EFAULT of a transfer: was the memory, or any page of the range, taken back, by its exporter or by a GPU's driver?
- * Returns the errno that dnd_memory_access_failed() takes, or 0, also if its region goes away.
+ * After a transfer failed with EFAULT: was any page of the range taken back, by its exporter or by a GPU's driver?  Returns the
+ * errno that dnd_memory_access_failed() takes, or 0 if not, and also if the region is going away.
  */
 int dnd_memory_taken_back(const struct donard_memory *memory, uint64_t offset, uint64_t length);
 /*
@@ -113,7 +116,7 @@ int dnd_memory_barrier(struct donard_memory *memory, bool durable);
 struct donard_memory *dnd_memory_new(struct donard_context *ctx, const char *name);
 /* Sets *out to @memory if @rc is 0, else frees it.  Returns @rc. */
 int dnd_memory_give(struct donard_memory *memory, int rc, struct donard_memory **out);
-/* Of a holder: the last one frees the memory, which may be NULL.  The program's own hold is donard_memory_free()'s. */
+/* Drops a hold; the last one frees the memory, which may be NULL.  donard_memory_free() drops the program's own. */
 void dnd_memory_put(struct donard_memory *memory);
 /*
  * Opens a region without claiming any of it, for a caller that must know the region before it knows how much it wants.
@@ -134,7 +137,7 @@ int dnd_memory_own_two(struct donard_memory *a, uint64_t a_offset, struct donard
 
 /* pages.c: the kind of the pages behind a range of this process; UNKNOWN if they differ, or the kernel does not tell */
 enum donard_memory_pages dnd_pages_behind(const void *address, uint64_t bytes);
-/* A call that this process may not make, so that nobody tells what is behind its mappings; NULL: it may make all. */
+/* Returns the name of a call that this process may not make, so that the pages behind its mappings stay unknown; NULL: none. */
 const char *dnd_pages_forbidden_call(void);
 /* Does a new mapping have page frames without struct pages? */
 bool dnd_pages_are_frames(const struct dnd_window *window);

@@ -236,7 +236,7 @@ static int gone(struct donard_context *ctx, int fd)
 			"Have the program that passed it on take memory again, and pass the new descriptor.", fd);
 }
 
-/* Is it the device number of a node that the module made?  That of a region that has ended is not in sysfs any more. */
+/* Is this the device number of a region's node?  Sysfs does not know the number any more once the region has ended. */
 static bool is_of_module(dev_t device)
 {
 	FILE *devices = fopen("/proc/devices", "re");
@@ -261,7 +261,7 @@ static bool tells(int fd, short events)
 	return poll(&pollfd, 1, 0) == 1 && pollfd.revents & events;
 }
 
-/* Without a name the region is ending: its node goes first. */
+/* A region whose number has no name (@named) any more is ending: its node is removed first. */
 static bool has_gone(int fd, dev_t device, bool named)
 {
 	return named ? tells(fd, POLLHUP) : is_of_module(device) && tells(fd, POLLPRI | POLLHUP);
@@ -269,7 +269,7 @@ static bool has_gone(int fd, dev_t device, bool named)
 
 /*
  * Finds the region's name, as "p2pmem0", for a descriptor.  Issues no ioctl to a file that is not a region's.  Once the region
- * has ended, the name is another one's that has got the number since, or nobody's.
+ * has ended, another region may have its number, and the name with it.
  */
 static int name_of(struct donard_memory *memory, int fd)
 {
@@ -284,7 +284,7 @@ static int name_of(struct donard_memory *memory, int fd)
 	return named ? 0 : refuse(memory->ctx, fd);
 }
 
-/* Offsets of the file are not those of the region, and may be larger. */
+/* Offsets in the file differ from those in the region, and may be larger. */
 static int beyond_files(const struct donard_memory *memory, uint64_t offset, uint64_t length, uint64_t most)
 {
 	return dnd_fail_member(memory->ctx, DND_E_PAST_END, dnd_past_end(offset, length, most), "%s: %llu bytes from offset %llu are "

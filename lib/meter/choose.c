@@ -168,7 +168,7 @@ DND_METER_PUBLIC int donard_meter_end(struct donard_meter *meter, struct donard_
 	dnd_instructions_end(meter, &found);
 	rc = meter->kind->end(meter->ctx, meter, &found);
 	if (rc)
-		found.known = 0;	/* of instructions either: they are told beside bytes */
+		found.known = 0;	/* of instructions either: they are counted beside bytes */
 	meter->counting = false;
 	meter->own_count = 0;
 	dnd_struct_give(result, &found, sizeof(found));

@@ -85,7 +85,7 @@ static int paranoid_level(void)
 	return level;
 }
 
-/* To root, and to all at a level of 1, it is refused by something else. */
+/* If the level is at most 1, or this is root, the level is not the reason. */
 void dnd_instructions_refused(struct donard_measurement *result, const char *which, bool is_root, int paranoid)
 {
 	if (is_root || paranoid <= 1)

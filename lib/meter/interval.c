@@ -17,7 +17,7 @@ static int take(struct donard_context *ctx, struct donard_metering *metering, co
 	rc = dnd_handle_check(DND_A_METER, metering->meter, "donard_meter_interval_begin");
 	if (rc)
 		return rc;
-	/* Else the text of a failure would be in a context in which nobody looks for it. */
+	/* The text of a failure must be in the context that the caller reads. */
 	if (metering->meter && metering->meter->ctx != ctx)
 		return dnd_meter_fail(ctx, DND_E_BAD_OPTION, "the meter was opened with another context than that of the copy or "
 				      "transfer. Use one.");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all kinds of meters have in common; choose.c chooses one. */
+/* The interface of all kinds of meters; choose.c chooses one. */
 #ifndef DND_METER_KIND_H
 #define DND_METER_KIND_H
 
@@ -24,7 +24,7 @@ struct dnd_event_count {
 
 struct donard_meter {
 	struct donard_context *ctx;	/* the program's */
-	pid_t process;			/* a child of fork() has a copy of what is this one's */
+	pid_t process;			/* the process that opened it: a child of fork() has only a copy */
 	const struct dnd_meter_kind *kind;
 	void *state;			/* belongs to the kind */
 	struct dnd_meter_own {

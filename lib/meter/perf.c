@@ -134,7 +134,7 @@ static int find_events(struct donard_context *ctx, struct perf *perf)
 			"or 'modprobe amd_uncore'.", donard_sysfs_root(ctx));
 }
 
-/* What perf printed about the events of one quantity. */
+/* The sum of what perf printed for the events of one quantity. */
 struct sum {
 	double bytes;
 	unsigned int rows;

@@ -19,7 +19,7 @@
 
 #define RESCTRL		"fs/resctrl"
 
-/* Of one group and cache.  A group that is made anew under its old name has other files. */
+/* The count of one group and cache.  A group that was deleted and created again has other files, though the same name. */
 struct counter {
 	ino_t file;
 	uint64_t bytes;
@@ -40,7 +40,7 @@ static int add_counter(struct counters *counters, const char *domain, uint64_t b
 	struct stat status;
 	struct counter *list;
 
-	/* Gone meanwhile: what is missing tells that the groups changed. */
+	/* The group has gone meanwhile; the measurement's missing text says that the groups changed. */
 	if (dnd_meter_path(ctx, path, "%s/mon_data/%s/mbm_total_bytes", counters->group, domain) || stat(path, &status))
 		return 0;
 	list = reallocarray(counters->list, counters->count + 1, sizeof(*list));

@@ -50,7 +50,7 @@ static void add(struct donard_queue *queue, const struct dnd_queue_request *requ
 	queue->attachments = attachment;
 }
 
-/* Whatever the kernel or a driver has against it: the memory is then as far from drives as it was. */
+/* Gives no reason if it fails: whatever it is, the memory then cannot be reached by the drive, as before. */
 bool dnd_queue_attach(struct donard_queue *queue, const struct dnd_queue_request *request)
 {
 	struct dnd_queue_attachment *attachment;
@@ -72,7 +72,7 @@ bool dnd_queue_attach(struct donard_queue *queue, const struct dnd_queue_request
 
 /* ---- the end ---- */
 
-/* Takes it out of the list at @link.  Where the ring is this process's, it has let go of the dma-buf before. */
+/* Takes the attachment out of the list at @link.  If the ring is this process's own, it has released the dma-buf before. */
 static void forget(struct dnd_queue_attachment **link)
 {
 	struct dnd_queue_attachment *attachment = *link;

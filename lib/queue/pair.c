@@ -60,7 +60,10 @@ static int prove_read(struct dnd_join *join, const struct dnd_queue_request *req
 	return rc;
 }
 
-/* Writes the request's first block ahead.  Where the region has no spare blocks it proves nothing. */
+/*
+ * Proves the route by a write of the request's first block, before the request.  Proves nothing if the region has no spare
+ * blocks.
+ */
 static int prove_write(struct dnd_join *join, const struct dnd_queue_request *request, bool *proven)
 {
 	const struct dnd_proof proof = proof_of(request);
@@ -108,7 +111,10 @@ static int judge(struct donard_queue *queue, struct dnd_join *join,
 	return rc;
 }
 
-/* Nobody tells where the memory lies, or moves a block to prove it: the CPU may have no mapping, and DRAM need not be it. */
+/*
+ * The route stays unproven: the CPU, which would compare a block, may have no mapping, and the exporter does not say where the
+ * memory lies.
+ */
 static bool import_by_drive(struct donard_queue *queue, const struct dnd_queue_request *request, struct dnd_pair *pair)
 {
 	pair->attaches = dnd_queue_attach(queue, request);
@@ -324,7 +330,7 @@ int dnd_pair_find(struct donard_queue *queue, const struct dnd_queue_request *re
 		return 0;
 	pair->tried_seconds = dnd_now_seconds();
 	rc = decide(queue, request, pair);
-	if (rc)		/* what was only predicted before is refused now */
+	if (rc)		/* a way that was predicted before turned out to be refused */
 		*(request->kind == DND_IO_READ ? &pair->reads : &pair->writes) = false;
 	return rc;
 }

@@ -18,7 +18,7 @@
 #define DND_PAIRS_MAX		256
 #define DND_REGISTRATIONS_MAX	64
 
-/* What the queue knows of a file and a memory: by which way requests go between them. */
+/* What the queue knows of a file and a memory: the way of requests between them. */
 struct dnd_pair {
 	uint64_t file, memory;		/* identities */
 	struct donard_route route;
@@ -196,10 +196,13 @@ const struct dnd_attached *dnd_queue_attached(const struct donard_queue *queue, 
 bool dnd_queue_has_attached(const struct donard_queue *queue, const struct donard_memory *memory);
 /* Attaches them, unless they are; false without a text if that is impossible. */
 bool dnd_queue_attach(struct donard_queue *queue, const struct dnd_queue_request *request);
-/* Detaches what the program has given up; what is of @memory, or all if that is NULL, while no request uses it. */
+/*
+ * The first detaches what the program has given up.  The second detaches what is of @memory, or everything if that is NULL,
+ * unless a request uses it.
+ */
 void dnd_queue_detach_given_up(struct donard_queue *queue);
 void dnd_queue_detach(struct donard_queue *queue, const struct donard_memory *memory);
-/* Only drops the references, for a ring that is the parent's or another thread's. */
+/* Only drops the references, and leaves the ring alone, which is the parent's or another thread's. */
 void dnd_queue_forget_attachments(struct donard_queue *queue);
 
 /* transfer.c: makes sure that there are enough parts for the request; then starts its transfer */
@@ -296,7 +299,7 @@ static inline struct dnd_queue_request *dnd_list_take(struct dnd_list *list)
 	return request;
 }
 
-/* Once it is prepared: does it go through the page cache?  The kernel then cuts it as it likes. */
+/* Does a prepared request go through the page cache?  The kernel then chooses how to cut it. */
 static inline bool dnd_queue_request_is_plain(const struct dnd_queue_request *request)
 {
 	return request->fd != request->file->drive.fd;

@@ -2,7 +2,7 @@
 /*
  * Registers memory with the ring for all requests, if the kernel allows that.  This pins the pages of a
  * region: no request would fail when the region is removed, and the removal would wait for the queue.
- * So the queue checks its regions now and then, and lets go of the memory of one that is being removed.
+ * So the queue checks its regions now and then, and unregisters the memory of one that is being removed.
  */
 #include "queue/queue.h"
 
@@ -44,8 +44,9 @@ static bool may_hold(const struct donard_memory *memory)
 }
 
 /*
- * A region refuses to be the buffer of a ring with memory that a GPU's driver may take back.  Its mapping must not become one
- * either: the driver waits for such a pin for a minute, and the drive would go on to use memory that is another's by then.
+ * A region does not register memory with a ring if a GPU's driver may take it back.  A mapping of that memory must not be
+ * registered in its place: the driver would wait a minute for the pin, and the drive would then write into memory that belongs
+ * to another process.
  */
 static int register_pages(struct donard_queue *queue, const struct donard_memory *memory, struct dnd_buffers *buffers)
 {

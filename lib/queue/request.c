@@ -134,7 +134,10 @@ static bool is_proven(const struct dnd_queue_request *request, const struct dnd_
 	return request->kind == DND_IO_READ ? pair->read_proven : pair->write_proven;
 }
 
-/* A proof that is lost while the drive is written says -EBUSY: those writes may be the queue's own. */
+/*
+ * A proof fails with -EBUSY if the drive is written meanwhile.  Those writes may be the queue's own, so it waits for them and
+ * tries again.
+ */
 static int find_pair(struct donard_queue *queue, const struct dnd_queue_request *request, struct dnd_pair **pair)
 {
 	int rc = dnd_pair_find(queue, request, pair);
@@ -152,7 +155,7 @@ static int choose_way(struct donard_queue *queue, struct dnd_queue_request *requ
 	bool aligned = dnd_queue_request_is_aligned(request);
 	int rc = use_commands(queue, request);
 
-	/* Before the pair is found, because its proof may write. */
+	/* This comes before the pair is found, because the pair's proof may write. */
 	if (!rc && (!aligned || queue->plain_working))
 		rc = dnd_queue_keep_apart(queue, request);
 	if (!rc)

@@ -119,13 +119,13 @@ int dnd_sources_await(struct donard_queue *queue, unsigned int least, int64_t ti
 		if (rc || queue->done_count + dnd_sources_done(queue) >= least ||
 		    !(queue->working + dnd_sources_working(queue)))
 			return rc;
-		if (queue->ring.failed)		/* the kernel has not got all: nothing of that would end the sleep */
+		if (queue->ring.failed)		/* the kernel did not take all requests: those never end the sleep */
 			continue;
-		dnd_queue_look_after(queue);	/* what has just ended may have been the last use of a region that goes away */
+		dnd_queue_look_after(queue);	/* the last use of a region that is being removed may just have ended */
 		rc = sleep_until(queue, until_ns);
 		if (rc)
 			return rc;
-		queue->looked_seconds = 0;	/* a region may have woken this: look at all regions now */
+		queue->looked_seconds = 0;	/* a region may have ended the sleep: check all regions now */
 		dnd_queue_look_after(queue);
 	}
 }

@@ -179,7 +179,7 @@ void dnd_queue_request_end(struct donard_queue *queue, struct dnd_queue_request 
 	if (result < 0)
 		request->told = dnd_told_make(queue->ctx, &request->completion);
 	if (request->registration && !--request->registration->users && request->registration->leaving)
-		queue->looked_seconds = 0;	/* the last user is gone: let go of the registration soon */
+		queue->looked_seconds = 0;	/* its last request has ended: drop the registration soon */
 	dnd_queue_count(queue, &request->completion);
 	queue->working--;
 	queue->plain_working -= dnd_queue_request_is_plain(request);
@@ -287,7 +287,7 @@ static void transfer_done(struct donard_queue *queue, struct dnd_queue_request *
 		dnd_queue_request_end(queue, request, (int64_t)moved);
 		return;
 	}
-	/* Not before it ends: a command meanwhile looks at what is dirty by then. */
+	/* This is set when the write ends, not before: a command in the meantime writes back the pages that are dirty then. */
 	if (request->kind == DND_IO_WRITE && dnd_queue_request_is_plain(request))
 		request->file->plain_written = true;
 	before = dnd_failure_keep(queue->ctx);

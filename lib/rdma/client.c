@@ -13,7 +13,7 @@
 #define FAREWELL_SECONDS	2	/* the good-bye waits behind data that are still being sent */
 #define GONE_SECONDS		1	/* the kernel gives holders of unplugged memory 2 s (kernel/drain.c) */
 
-/* ---- the end of a connection, and what is said of it afterwards ---- */
+/* ---- the end of a connection, and its failures afterwards ---- */
 
 /* Notes what the connection ended with. */
 static int over(struct donard_rdma_client *client, int rc)

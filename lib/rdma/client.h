@@ -81,7 +81,7 @@ int dnd_near_gone_text(struct donard_rdma_client *client);
 /* wait.c */
 /* The time between two pings. */
 double dnd_client_ping_seconds(const struct donard_rdma_client *client);
-/* Takes what has come and does what is due, as between the steps of long work here.  @user is the client. */
+/* Handles messages that have come and timers that are due, between the steps of long work at this end.  @user is the client. */
 int dnd_client_keep_up(void *user);
 /* Takes completions.  If there are none for a while, sleeps unless @spin. */
 int dnd_client_wait(struct donard_rdma_client *client, bool spin);

@@ -58,7 +58,10 @@ static int on_accepted(void *user, const void *bytes, size_t length)
 	return 0;
 }
 
-/* By the time when the server is asked, the caller's memory is registered: its removal would wait for the answer. */
+/*
+ * Ends the wait if the memory's region goes away: the memory is registered already, so the removal would wait for the server's
+ * answer.
+ */
 static int stop_asked(void *user)
 {
 	struct donard_rdma_client *client = user;

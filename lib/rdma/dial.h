@@ -6,8 +6,8 @@
 #include <rdma/rdma_cma.h>
 
 /*
- * Calls rdma_connect() in a thread of its own.  Calls @give_up_fn every 100 ms; when
- * that returns nonzero, ends the thread and returns the same.  Else returns 0, and
+ * Calls rdma_connect() in a thread of its own, and @give_up_fn every 100 ms.  If that
+ * returns nonzero, ends the thread and returns the same value.  Else returns 0, and
  * *error_number is the errno of rdma_connect(), or 0.
  */
 int dnd_dial(struct rdma_cm_id *id, struct rdma_conn_param *param,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the protocols between clients and servers have in common: the head of every message, and
+ * The common part of the protocols between clients and servers: the head of every message, and
  * limits for an offer.  Like the protocols themselves, these functions touch no device.
  */
 #ifndef DONARD_RDMA_HEAD_H

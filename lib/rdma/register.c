@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A dma-buf is tried first: it can be revoked, works for pages that must not be
- * pinned, and lets the kernel check the route.  Devices that cannot import one
- * (soft RDMA) pin the mapping.  One that only failed for the moment does not.
+ * Registers memory with an RDMA device.  A dma-buf is tried first: it can be revoked, works
+ * for pages that must not be pinned, and lets the kernel check the route.  For a device that
+ * cannot import dma-bufs (soft RDMA), the mapping is pinned instead.  A transient failure of
+ * the import is reported, and nothing is pinned.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -187,7 +188,9 @@ static int mapping_failed(const struct part *part, const struct ibv_pd *pd, int 
 				(unsigned long long)held);
 	if (dnd_target_gone(part->memory))
 		return dnd_target_gone_text(ctx, part->memory);
-	/* The kernel does not wait long for the end of a reset when it pins pages that nobody has touched yet (kernel/mmap.c). */
+	/*
+	 * When the kernel pins pages that were not touched yet, it waits only briefly for the end of a reset (kernel/mmap.c).
+	 */
 	if (error_number == EFAULT && dnd_memory_is_region(part->memory) &&
 	    dnd_region_try_sync(&part->memory->region, false) == -EIO)
 		return not_now(part->memory, pd);
@@ -196,9 +199,9 @@ static int mapping_failed(const struct part *part, const struct ibv_pd *pd, int 
 }
 
 /*
- * The kernel checks the route of who imports a dma-buf.  It pins a mapping for any device, and what that device does then
- * may be dropped on the way.  Soft RDMA needs no route, since the CPU copies.  A device whose function is not known, for
- * want of memory or behind a sysfs that is hidden, may be any.
+ * The kernel checks the route of a device that imports a dma-buf.  It pins a mapping for any device, even for one whose
+ * requests are dropped on the way, so the library checks the route here.  Soft RDMA needs no route, since the CPU copies.  A
+ * device whose PCI function is unknown, for want of memory or because sysfs is hidden, may have none.
  */
 static int check_route(const struct donard_memory *memory, const struct ibv_pd *pd)
 {
@@ -223,7 +226,7 @@ static int check_route(const struct donard_memory *memory, const struct ibv_pd *
 			route.reason[0] ? route.reason : "the kernel found no route", dnd_route_remedy(&route));
 }
 
-/* The kernel refuses an importer without a route, or whose addresses do not reach the memory.  The probe may know more. */
+/* The kernel refuses an importer that has no route, or whose addresses do not reach the memory.  A probe may say why. */
 static int import_refused(const struct donard_memory *memory, const struct ibv_pd *pd, int error_number)
 {
 	int rc = check_route(memory, pd);
@@ -235,8 +238,8 @@ static int import_refused(const struct donard_memory *memory, const struct ibv_p
 }
 
 /*
- * Even where the mapping could be pinned, it is not for what passes: pins would stay, and nobody can revoke them, or tell
- * their device of a reset.
+ * Is this failure of an import transient?  The mapping is not pinned then, even if it could be: such a pin would last, could
+ * not be revoked, and its device would not learn of a reset.
  */
 static bool may_pass(int error_number)
 {
@@ -244,9 +247,8 @@ static bool may_pass(int error_number)
 }
 
 /*
- * Of memory that can only be registered as a dma-buf, or of what may pass.  Another device or other memory helps only if this
- * is never possible; a device that imports dma-bufs may fail for the moment, or for want of something else
- * (include/uapi/p2pmem.h).
+ * Reports that an import failed, for memory that can only be registered as a dma-buf, or after a transient failure.  The text
+ * advises another device or other memory only if the import is never possible; the errnos are those of include/uapi/p2pmem.h.
  */
 static int import_failed(const struct donard_memory *memory, const struct ibv_pd *pd,
 			 const struct dnd_registration *registration, int error_number)
@@ -286,7 +288,7 @@ int dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t l
 			 "a dma-buf is preferred to pins of the mapping");
 		return 0;
 	}
-	/* Nothing that the texts below advise helps there. */
+	/* The texts below advise nothing that would help if the memory has gone. */
 	if (dnd_target_gone(memory))
 		return dnd_target_gone_text(memory->ctx, memory);
 	if (is_p2pdma(memory) || is_for_importers(memory) || may_pass(error_number))

@@ -178,7 +178,7 @@ static int settle(struct dnd_server *server)
 	return dnd_target_settle(server->service.memory, meanwhile, server);
 }
 
-/* What else fails a barrier has no text yet, and ends the server. */
+/* Any other failure of a barrier has no text yet, and ends the server. */
 static int settle_or_tell(struct dnd_server *server)
 {
 	int rc = settle(server);
@@ -448,7 +448,7 @@ static void wait(struct dnd_server *server)
 		  .events = POLLIN },
 	};
 
-	/* What was noted meanwhile is no event any more. */
+	/* Does not sleep if an event was read and noted already: its descriptor is not readable any more. */
 	poll(fds, sizeof(fds) / sizeof(*fds), server->no_device || (server->session.id && server->session.over) ? 0 : TICK_MS);
 }
 

@@ -137,8 +137,8 @@ static int ping(struct donard_rdma_client *client, double now)
 }
 
 /*
- * The limit counts from the first question whether the server is there that has no answer yet, since a caller that was away
- * did not ask.  What came meanwhile has been taken before.
+ * The time limit counts from the first ping that was not answered yet, because a caller that was busy elsewhere sent none.
+ * Messages that came meanwhile have been handled before.
  */
 static bool is_silent(const struct donard_rdma_client *client, double now)
 {

@@ -68,7 +68,7 @@ static int count_resets(const struct dnd_region *region, uint64_t *resets)
 	return 0;
 }
 
-/* A reset between two calls is told by neither. */
+/* Fails if the device was reset since @before was counted: neither of two calls reports a reset between them. */
 static int check_count(const struct dnd_region *region, uint64_t before)
 {
 	uint64_t after = 0;
@@ -79,7 +79,10 @@ static int check_count(const struct dnd_region *region, uint64_t before)
 	return before == after ? 0 : -EIO;
 }
 
-/* One call that can move all tells of a reset during it.  If it moves less, as after a signal, all is moved once more. */
+/*
+ * A single call that moves everything reports a reset during it.  If it moves less, as after a signal, everything is moved
+ * again.
+ */
 static int transfer(const struct dnd_place *place, uint8_t *bytes, size_t length, bool writes)
 {
 	ssize_t moved = length && length <= CALL_BYTES ? move_some(place, bytes, length, writes) : 0;

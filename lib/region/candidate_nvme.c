@@ -56,7 +56,7 @@ static void read_registers(const struct donard_context *ctx, const char *text,
 	close(fd);
 }
 
-/* What the module refuses by PMRCAP: kernel/provider_nvme_pmr.c. */
+/* Finds the properties in PMRCAP for which the module refuses a PMR: kernel/provider_nvme_pmr.c. */
 static void find_pmr_obstacle(uint32_t cap, char *text, size_t text_bytes)
 {
 	if ((cap & PMRCAP_TAKES_DATA) != PMRCAP_TAKES_DATA)
@@ -69,7 +69,7 @@ static void find_pmr_obstacle(uint32_t cap, char *text, size_t text_bytes)
 			 p2pmem_pmr_bar(cap));
 }
 
-/* The module counts offsets from the memory's own beginning, so none of them mends where it begins. */
+/* The module counts offsets from the memory's own beginning, so no offset helps if that is not aligned. */
 static void find_size_obstacle(struct dnd_candidate *candidate, const struct dnd_bar *bar, const char *name)
 {
 	uint64_t start = bar->start + candidate->info.offset_bytes;
@@ -118,7 +118,9 @@ static void read_cmb(const struct donard_context *ctx, const char *bdf, const ch
 	controller->cmbsz = size;
 }
 
-/* Of the kernel whose sysfs this is.  A captured machine has its /proc beside its /sys; a chroot may have none. */
+/*
+ * Reads the release of the kernel whose sysfs this is.  A captured machine has /proc beside its /sys; a chroot may have none.
+ */
 static void read_release(const struct donard_context *ctx, char *release, size_t release_bytes)
 {
 	struct utsname kernel;
@@ -184,7 +186,7 @@ static int add_hidden_cmb(struct dnd_function *function, struct donard_candidate
 	return 0;
 }
 
-/* What it has shows later.  Of its BARs, too, only the controller says what they hold. */
+/* Adds one candidate for a controller that does not answer now: only the controller knows what its BARs hold. */
 static int add_busy(struct dnd_function *function, struct donard_candidate_list *list)
 {
 	struct dnd_candidate *candidate = dnd_candidate_add(list, function, DONARD_KIND_NVME_PMR, 0);

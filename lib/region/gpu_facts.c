@@ -53,8 +53,9 @@ static unsigned int aperture_of(const struct dnd_bar bars[DND_BARS])
 }
 
 /*
- * If the driver made struct pages of its own, the device has a p2pdma pool (drivers/pci/p2pdma.c).  p2pmem makes one, too,
- * for a region of page type p2pdma, and takes all of it; of the driver's it takes nothing.
+ * If the driver made struct pages of its own, the device has a p2pdma pool (drivers/pci/p2pdma.c).  p2pmem makes such a pool,
+ * too, for a region of page type p2pdma.  It takes all of its own pool, and nothing of the driver's, so the two differ by what
+ * is left.
  */
 bool dnd_gpu_driver_made_pages(const struct donard_context *ctx, const char *bdf)
 {
@@ -106,7 +107,7 @@ void dnd_gpu_obstacle(const struct dnd_gpu_facts *facts, char *text, size_t text
 			 "firmware's setup", facts->bdf);
 }
 
-/* That there is no driver, or another one, is not meant: CUDA found the GPU by it. */
+/* A missing or another driver is no obstacle here: CUDA has found the GPU, so the driver is one of NVIDIA's. */
 void dnd_region_gpu_obstacle(const struct donard_context *ctx, const char *bdf, char *text, size_t text_bytes)
 {
 	struct dnd_bar bars[DND_BARS];

@@ -124,7 +124,7 @@ static void read_record(struct donard_context *ctx, struct record *record)
 	info->pinned_importers = read_number(ctx, record, "pinned_importers") != 0;
 }
 
-/* To be called only once the record does not move any more. */
+/* Call it only when the record will not move any more. */
 static void point_at_strings(struct record *record)
 {
 	record->info.name = record->name;

@@ -16,7 +16,7 @@ static const char *const kinds[] = {
 	[DONARD_KIND_GPU_NVIDIA] = "gpu-nvidia",
 };
 
-/* What stands behind a device in the name of a link. */
+/* The suffix behind a device in the name of a link. */
 static const char *const suffixes[] = {
 	[DONARD_KIND_PCI_BAR] = "bar",
 	[DONARD_KIND_NVME_CMB] = "cmb",

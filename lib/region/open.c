@@ -189,7 +189,7 @@ static bool is_of_gpu(const struct dnd_region *region)
 	return region->info.kind == P2PMEM_KIND_GPU_NVIDIA;
 }
 
-/* Such a region has only what programs pin. */
+/* A GPU's region has no memory of its own, only what programs pin. */
 static int nothing_to_claim(struct donard_context *ctx, const struct dnd_region *region)
 {
 	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its memory is the GPU's own, and the GPU's driver alone allocates it. Use memory "
@@ -242,7 +242,7 @@ static int range_failed(struct donard_context *ctx, const struct dnd_region *reg
 			      (unsigned long long)(offset + length));
 }
 
-/* Sleeps to the end: signals, as of a profiler's timer, would use up the tries before memory on its way back has come. */
+/* Sleeps the whole time even if signals interrupt it, as a profiler's timer does: else the tries would be used up too soon. */
 static void nap(void)
 {
 	struct timespec pause = { .tv_nsec = CLAIM_PAUSE_MS * 1000000L };
@@ -411,7 +411,7 @@ int dnd_region_check_resets(struct donard_context *ctx, const struct dnd_region 
 	uint64_t resets = region->info.resets;
 	int rc = count_resets(region, &resets);
 
-	/* Also of a region that is gone: its contents were lost before. */
+	/* A reset counts even if the region is gone by now: the contents were lost before that. */
 	if (resets != region->info.resets)
 		rc = -EIO;
 	return rc ? dnd_region_access_failed(ctx, region, -rc) : 0;

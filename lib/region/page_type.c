@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What helps where pages of type p2pdma are the obstacle. */
+/* The remedy if pages of type p2pdma are the obstacle. */
 #include <stdio.h>
 
 #include "region/gpu_facts.h"

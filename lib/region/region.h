@@ -32,7 +32,7 @@ bool dnd_region_of_node(const struct donard_context *ctx, const struct stat *fil
 int dnd_region_open(struct donard_context *ctx, const char *name, struct dnd_region *region);
 /* Uses the open file of @fd by a duplicate of it.  The caller has set @region->name. */
 int dnd_region_adopt(struct donard_context *ctx, int fd, struct dnd_region *region);
-/* What it says of itself now: how often it was reset, what is free of it. */
+/* Updates @region->info: how often the region was reset, how much of it is free. */
 int dnd_region_ask_again(struct donard_context *ctx, struct dnd_region *region);
 void dnd_region_close(struct dnd_region *region);
 /* Returns true if the region asks its holders to let go, or has ended.  Costs one system call. */
@@ -44,7 +44,7 @@ bool dnd_region_called_back(const struct dnd_region *region);
 bool dnd_region_lost_memory(const struct dnd_region *region);
 /* May the GPU's driver take memory of the region back while somebody holds it?  Then nobody may pin it for good. */
 bool dnd_region_may_revoke(const struct dnd_region *region);
-/* The words for it; the object stands before them. */
+/* The words for that, in front of which the object stands. */
 #define DND_REGION_LOST_MEMORY "its memory was freed (cuMemFree(), or the end of the process that allocated it), and the GPU's driver " \
 			       "took it back"
 /* Says why no region can be added for a GPU that CUDA has, and the remedy; "" if one can. */
@@ -110,7 +110,7 @@ int dnd_place_move(const struct dnd_place *to, const struct dnd_place *from, uin
 int dnd_place_compare(const struct dnd_place *place, const void *with, size_t bytes, size_t *where);
 int dnd_region_access_failed(struct donard_context *ctx, const struct dnd_region *region,
 			     int error_number);
-/* The failure of such an access to a place of the region, for which a dma-buf of it may stand. */
+/* Describes the failure of such an access, to a place of the region or of a dma-buf of it. */
 int dnd_place_failed(struct donard_context *ctx, const struct dnd_place *place, const struct dnd_region *region,
 		     int error_number);
 
@@ -120,7 +120,7 @@ int dnd_require_module(struct donard_context *ctx);
 /* route.c: asks for the kernel's prediction.  The verdict on it is public (donard_route_verdict()). */
 int dnd_route_probe(struct donard_context *ctx, const struct dnd_region *region,
 		    const char *client_bdf, struct donard_route *route);
-/* What to do about a route that is refused: a sentence without its end. */
+/* What to do about a route that is refused: a sentence without its full stop. */
 const char *dnd_route_remedy(const struct donard_route *route);
 /* Rates a route: 0 is refused, 4 is the best. */
 int dnd_route_rank(const struct donard_route *route);

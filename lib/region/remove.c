@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Removes a region.  The ioctl blocks until nothing refers to the memory, so
- * another thread makes it, while the caller's thread looks at sysfs and says what
+ * another thread makes it, while the caller's thread reads sysfs and reports what
  * the removal waits for.  The caller's thread blocks SIGINT and SIGTERM, so that they
  * go to the other one: if the program handles them, the ioctl returns EINTR.
  */
@@ -16,7 +16,7 @@
 #include "region/holders.h"
 #include "region/names.h"
 
-/* What is known of the region while it is there. */
+/* What the removal needs to know of the region after it has ended. */
 struct target {
 	char name[P2PMEM_NAME_BYTES];
 	char bdf[DONARD_BDF_BYTES];
@@ -197,7 +197,7 @@ static int unbind_unless_needed(struct donard_context *ctx, const struct target 
 	if (rc)
 		return rc;
 	if (is_bound(ctx, target) && !other_region_on(ctx, target->bdf))
-		rc = dnd_pci_unbind(ctx, target->bdf, "");	/* nobody remembers what it was before the region */
+		rc = dnd_pci_unbind(ctx, target->bdf, "");	/* the override from before the region is not known any more */
 	dnd_pci_unlock(lock);
 	return rc;
 }

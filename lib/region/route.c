@@ -95,7 +95,9 @@ DND_PUBLIC enum donard_verdict donard_route_verdict(const struct donard_route *r
 	}
 }
 
-/* What an IOMMU translates passes the root complex even between two functions below one switch, with ACS and without. */
+/*
+ * Requests that an IOMMU translates cross the root complex, even between two functions below one switch, with or without ACS.
+ */
 static const char *remedy_of_translated(const struct donard_route *route)
 {
 	if (route->unlisted_bridge && route->acs_redirect)
@@ -105,7 +107,7 @@ static const char *remedy_of_translated(const struct donard_route *route)
 	return "Boot with iommu=pt";
 }
 
-/* The client got the CPU's address of the memory, which is another one on its bus. */
+/* Did the client get the CPU's address of the memory, which differs from the address on its bus? */
 static bool has_wrong_address(const struct donard_route *route)
 {
 	return !route->unlisted_bridge && route->dma_address && route->dma_address != route->bus_address;

@@ -80,8 +80,8 @@ static bool is_link(const char *name)
 }
 
 /*
- * The part behind "/dev/", or else the text itself.  For a link below /dev/p2pmem, where only root makes some, what it leads
- * to; a link's own name may have a "+" in it.
+ * Returns the part behind "/dev/", or else the text itself.  For a link below /dev/p2pmem, which only root can make, returns
+ * what the link leads to; a link's own name may have a "+" in it.
  */
 static const char *node_name(const struct donard_context *ctx, const char *text, char leads_to[PATH_MAX])
 {

@@ -18,7 +18,7 @@ bool dnd_region_lost_memory(const struct dnd_region *region)
 	return region->info.kind == P2PMEM_KIND_GPU_NVIDIA && !dnd_region_called_back(region);
 }
 
-/* Asks now: the file was opened before it, or another of the region, pinned anything. */
+/* Asks the region each time, since the answer changes with the first pin, by this file or another. */
 bool dnd_region_may_revoke(const struct dnd_region *region)
 {
 	struct p2pmem_info info = { .size = sizeof(info) };

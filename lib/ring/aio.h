@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring uses Linux AIO where the kernel refuses io_uring, as in most containers: it does reads, writes and flushes,
+ * A ring uses Linux AIO if the kernel refuses io_uring, as in most containers: it does reads, writes and flushes,
  * with many in flight.  It has no NVMe commands and no registered memory, and cannot cancel a request that the kernel
  * has.  Only one thread uses it at a time.
  */

@@ -70,7 +70,7 @@ void dnd_slots_empty(struct dnd_ring *ring, unsigned int first, unsigned int cou
 
 /* ---- by the region ---- */
 
-/* What was taken back before it began fills the ring until somebody hands its entries over. */
+/* Returns a free entry.  Requests that were taken back before they began fill the ring until their entries are submitted. */
 static struct io_uring_sqe *entry_of(struct dnd_ring *ring)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);

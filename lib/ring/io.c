@@ -78,7 +78,7 @@ static struct dnd_io *first_waiting(const struct dnd_ring *ring)
 	return ring->waiting.first ? ring->waiting.first : ring->giving_way.first;
 }
 
-/* Without a free entry the request waits: only dnd_ring_enter() may hand others over to make room. */
+/* If no entry is free, the request waits for dnd_ring_enter(), which alone may submit others to make room. */
 static void prepare(struct dnd_ring *ring, struct dnd_io *io)
 {
 	struct io_uring_sqe *sqe;
@@ -153,7 +153,10 @@ bool dnd_io_take_back(struct dnd_ring *ring, struct dnd_io *io)
 	return true;
 }
 
-/* Not by an entry in the ring, which would take all that is prepared along.  The call waits for nothing: its time-out is 0. */
+/*
+ * Cancels by a call, not by an entry in the ring: to submit that would submit all prepared entries.  With time-out 0 it waits
+ * for nothing.
+ */
 void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io)
 {
 	struct io_uring_sync_cancel_reg asked = { .addr = (uintptr_t)io, .fd = -1 };
@@ -164,7 +167,7 @@ void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io)
 	io_uring_register_sync_cancel(&ring->uring, &asked);
 }
 
-/* Hands over what has an entry. */
+/* Submits all requests that have an entry. */
 static int submit(struct dnd_ring *ring)
 {
 	dnd_ring_vet(ring);
@@ -201,8 +204,8 @@ static int make_room(struct dnd_ring *ring)
 }
 
 /*
- * The kernel took nothing, and did not wait.  What it has already may end and give memory back, so @rc is that of the wait
- * for it, without a limit if @timeout is NULL.
+ * The kernel took no request for want of memory, and did not wait.  Requests that it has already may end and free memory, so
+ * this waits for one of them, without a limit if @timeout is NULL, and returns the result of that wait.
  */
 static int wait_in_vain(struct dnd_ring *ring, struct __kernel_timespec *timeout, int rc)
 {

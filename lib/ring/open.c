@@ -53,7 +53,7 @@ static int open_aio(struct dnd_ring *ring, unsigned int entries)
 	return rc && rc != -ENOMEM ? -ring->refused : rc;
 }
 
-/* What a filter forbids must be known before the first request, which would neither reach the kernel nor end. */
+/* Finds out what a seccomp filter forbids before the first request, which would neither reach the kernel nor end. */
 static int try_uring(struct io_uring *uring)
 {
 	int refused = dnd_uring_try(uring->ring_fd);

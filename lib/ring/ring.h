@@ -146,7 +146,7 @@ static inline struct io_uring_sqe *dnd_ring_entry(struct dnd_ring *ring, unsigne
 	return &sq->sqes[(number & *sq->kring_mask) << (ring->uring.flags & IORING_SETUP_SQE128 ? 1 : 0)];
 }
 
-/* Turns an entry into one that does nothing, and whose completion is nobody's. */
+/* Turns an entry into one that does nothing, and whose completion belongs to no request. */
 static inline void dnd_ring_blank(struct io_uring_sqe *sqe)
 {
 	io_uring_prep_nop(sqe);
@@ -154,8 +154,8 @@ static inline void dnd_ring_blank(struct io_uring_sqe *sqe)
 }
 
 /*
- * vet.c: loses each prepared command that dnd_generic_check() refuses now, with that -errno.  Whoever submits entries
- * calls this right before.
+ * vet.c: loses each prepared command that dnd_generic_check() refuses now, with that -errno.  Call it right before entries are
+ * submitted.
  */
 void dnd_ring_vet(struct dnd_ring *ring);
 
@@ -185,8 +185,8 @@ void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io);
  */
 int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for);
 /*
- * Does the same, but waits at most @timeout_ns; UINT64_MAX: no limit.  May also return -ETIME, or after a signal -EINTR, with
- * what has completed by then; Linux AIO only if nothing has.
+ * Does the same, but waits at most @timeout_ns; UINT64_MAX: no limit.  May also return -ETIME, or -EINTR after a signal.
+ * Requests may have completed even then, except with Linux AIO.
  */
 int dnd_ring_enter_timed(struct dnd_ring *ring, unsigned int wait_for, uint64_t timeout_ns);
 /*
