@@ -18,20 +18,20 @@ struct json_object *bench_model(struct cli *cli, const char *benchmark,
 void bench_add_option(struct json_object *model, const char *name, struct json_object *value);
 /* Appends @sample to the model's samples, which takes over the reference. */
 void bench_add_sample(struct json_object *model, struct json_object *sample);
-/* As "measured": {quantity: count or null}. */
+/* Adds the counts to the sample as "measured": {quantity: count or null}. */
 void bench_add_measured(struct json_object *sample, const struct donard_measurement *measurement);
 
 /*
- * show.c: with --json all of it, else a table by donard-stat; without that all of it, and
- * a word about it on stderr. Takes over the reference.
+ * show.c: prints the whole model with --json, else a table by donard-stat. If there is no donard-stat, prints the model, and
+ * says so on stderr. Takes over the reference.
  */
 void bench_print(struct cli *cli, struct json_object *model);
 
-/* "A,B,C" as a comma-separated option; at most @max. Returns 0, or an exit code after cli_usage(). */
+/* Parses an option of the form "A,B,C", with at most @max values. Returns 0, or an exit code after cli_usage(). */
 int bench_sizes(const struct cli *cli, const char *name, uint64_t *values, size_t max, size_t *count);
 int bench_numbers(const struct cli *cli, const char *name, uint64_t *values, size_t max, size_t *count);
 
-/* What is measured is donard-cli. */
+/* For benchmarks that start donard-cli to measure it. */
 #define BENCH_NO_DONARD	"there is no donard-cli beside this program nor in PATH. 'make install' installs both."
 
 /*
@@ -40,7 +40,7 @@ int bench_numbers(const struct cli *cli, const char *name, uint64_t *values, siz
  */
 int bench_check_contents(const struct cli *cli, const struct donard_region_info *region);
 
-/* "bench: ..." on stderr. */
+/* Prints "bench: ..." on stderr. */
 void bench_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif /* BENCH_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Was it the data of the source that a copy moved?  The region may go away meanwhile, as at any time. */
+/* Compares the destination with the source after a copy.  The region may be removed meanwhile. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct ends {
 	const struct bench_piece *piece;
 	struct donard_memory *memory;	/* the piece's part of the region */
 	int drive_fd;
-	uint8_t *of_drive, *of_region;	/* a chunk each */
+	uint8_t *of_drive, *of_region;	/* one chunk each */
 };
 
 static int complain_of_region(const struct ends *ends, int rc)
@@ -31,7 +31,7 @@ static int complain_of_region(const struct ends *ends, int rc)
 	return rc;
 }
 
-/* Where the data lies is the measured method's choice. */
+/* Opens the drive and the piece's part of the region, and allocates buffers for the comparison. */
 static int set_up(struct ends *ends, struct donard_context *ctx, const struct bench_piece *piece, int flags)
 {
 	*ends = (struct ends){ .ctx = ctx, .piece = piece, .drive_fd = open(piece->drive, flags | O_DIRECT | O_CLOEXEC) };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bench copy: every method at every point, rounds interleaved, raw samples out. */
+/* bench copy: runs every method at every point, with interleaved rounds, and prints raw samples. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -58,7 +58,7 @@ struct point {
 	bool to_region;
 	bool warms_up;	/* not recorded: pays what only the first run of a method pays */
 	bool left_out;			/* its method, which cannot do what this point asks for */
-	uint32_t said;			/* methods that were left out, which was said: a bit of each in bench_methods */
+	uint32_t said;			/* methods of which the user was told that they are left out: a bit for each in bench_methods */
 	const struct bench_method *last_left_out;
 	const char *why;		/* it was */
 	bool has_samples;
@@ -77,8 +77,8 @@ struct run {
 };
 
 /*
- * Of the smaller size: as many as are in flight, or what is touched first at the larger size would not be start-up. Half of
- * the larger size at most, so that the two differ.
+ * How many blocks the smaller size has: at least as many as are in flight, so that both sizes touch the same memory first and
+ * that cost counts as start-up; at most half of the larger size, so that the two differ.
  */
 static uint64_t small_blocks(const struct bench *bench, const struct point *point)
 {
@@ -89,8 +89,8 @@ static uint64_t small_blocks(const struct bench *bench, const struct point *poin
 }
 
 /*
- * The same at both sizes of a point, so that what the memory of their places costs is start-up; and no more than there are
- * blocks, so that a place for each lies in the thread's own range.
+ * How many requests are in flight. The number is the same at both sizes of a point, so that the cost of their memory counts as
+ * start-up, and not above the number of blocks, so that each request has a place in the thread's own range.
  */
 static uint32_t requests_in_flight(const struct bench *bench, const struct point *point)
 {
@@ -138,7 +138,7 @@ static int prepare(const struct bench *bench, const struct point *point, struct 
 	return 0;
 }
 
-/* The slowest thread's, or -1. */
+/* Returns the time that the slowest thread reported, or -1. */
 static double reported_seconds(const struct point *point, struct run *run)
 {
 	static char report[REPORT_BYTES];
@@ -165,7 +165,7 @@ static bool is_checked(const struct bench *bench, const struct point *point)
 	       !point->warms_up;
 }
 
-/* Zeros of round zero could have been there before. */
+/* Fills the destination before the checked round: data from an earlier run could be there already. */
 static int scrub(const struct bench *bench, const struct point *point)
 {
 	int rc = 0;
@@ -178,7 +178,7 @@ static int scrub(const struct bench *bench, const struct point *point)
 	return rc;
 }
 
-/* As bench_compare(), of all threads. */
+/* Compares the pieces of all threads; returns what bench_compare() returns. */
 static int compare(const struct bench *bench, const struct point *point)
 {
 	int rc = 1;
@@ -191,7 +191,7 @@ static int compare(const struct bench *bench, const struct point *point)
 	return rc;
 }
 
-/* @equal: as compare() returned */
+/* Reports a mismatch or a failed comparison. @equal: the result of compare(). */
 static int tell_comparison(const struct bench *bench, const struct point *point, int equal)
 {
 	char text[192];
@@ -207,7 +207,7 @@ static int tell_comparison(const struct bench *bench, const struct point *point,
 	return cli_fail_text(bench->cli, EXIT_MISMATCH, "mismatch", text);
 }
 
-/* null: this tool, or this round, was not checked. With memory of a GPU, the run that warmed up compared its last block. */
+/* Returns null if this method or this round was not checked. With memory of a GPU, the warm-up run compared its last block. */
 static struct json_object *verified(const struct bench *bench, const struct point *point, int equal)
 {
 	if (!is_checked(bench, point) && !(bench->of_gpu && !point->round))
@@ -247,7 +247,7 @@ static int method_failed(const struct bench *bench, const struct point *point, c
 	return cli_fail_text(bench->cli, EXIT_FAILED, "method-failed", text);
 }
 
-/* One round's: the others are no different. */
+/* Says so in one round only, since the others do not differ. */
 static void say_aio(const struct point *point)
 {
 	if (!point->round)
@@ -255,7 +255,7 @@ static void say_aio(const struct point *point)
 			  point->method->name);
 }
 
-/* The smaller size is for costs, and one round for all. */
+/* Says so in one round only, and not for the smaller size, which serves for costs. */
 static void say_untimed(const struct bench *bench, const struct point *point)
 {
 	if (!point->round && point->bytes == bench->size_bytes && point->threads == 1)
@@ -292,7 +292,7 @@ static int add_sample(const struct bench *bench, struct point *point, struct run
 	double seconds = reported_seconds(point, run);
 	int equal = is_checked(bench, point) ? compare(bench, point) : 1;
 
-	/* Its requests would be those of the method without registration, under another name. */
+	/* Without registration this method would be the same as the unregistered one. */
 	if (run->unregistered)
 		return leave_out(point, UNREGISTERED);
 	if (equal < 0 || point->warms_up)
@@ -314,8 +314,8 @@ static int add_sample(const struct bench *bench, struct point *point, struct run
 }
 
 /*
- * Pins of the run before may go a moment after its process. The kernel waits for them, too, but by a clock
- * that may count instructions: hence no sleep here.
+ * Waits for pins of the run before, which may outlive its process by a moment. This does not sleep, since the clock of an
+ * emulated machine may count instructions.
  */
 static void wait_until_free(const struct bench *bench)
 {
@@ -403,7 +403,7 @@ static int every_method(const struct bench *bench, struct point *point)
 	return rc;
 }
 
-/* In one round for all. */
+/* Says so in one round only. */
 static void say_fewer(const struct bench *bench, const struct point *point, const char *block)
 {
 	if (!point->round && requests_in_flight(bench, point) < point->queue_depth)
@@ -534,7 +534,9 @@ static uint64_t most_bytes(const struct bench *bench)
 	return __builtin_mul_overflow(threads, bench->size_bytes, &bytes) ? UINT64_MAX : bytes;
 }
 
-/* Which of several GPUs CUDA numbers so is not asked: a process that called CUDA must not fork. */
+/*
+ * Takes the first GPU's region: CUDA cannot be asked which GPU has the number, since a process that called CUDA must not fork.
+ */
 static int check_gpu(struct bench *bench)
 {
 	const struct donard_region_info *info = NULL;
@@ -570,7 +572,7 @@ static int check_room(const struct bench *bench, const struct donard_region_info
 	return cli_fail_text(bench->cli, EXIT_FAILED, "no-space", text);
 }
 
-/* From here on the region has its own name, whichever of its names was given. */
+/* Checks the region, and replaces the name that was given by the region's own. */
 static int check_region(struct bench *bench)
 {
 	const struct donard_region_info *info;
@@ -601,7 +603,7 @@ static void add_links(const struct bench *bench)
 	json_object_object_add(bench->model, "links", links);
 }
 
-/* What donard_copy() refuses to overwrite, no other method overwrites either. */
+/* Refuses, for every method, a destination that donard_copy() refuses to overwrite. */
 static int check_destination(struct bench *bench)
 {
 	struct donard_file *file;
@@ -634,7 +636,7 @@ static int check_drive(struct bench *bench, const char *path)
 	return cli_fail_text(bench->cli, EXIT_FAILED, "drive", text);
 }
 
-/* From here on a drive has its own name, too: its namespace goes by it, and by no link of udev's. */
+/* Replaces a link of udev's by the drive's own name, by which its namespace is found. */
 static void take_own_name(const char **drive, char node[PATH_MAX])
 {
 	if (*drive && realpath(*drive, node))
@@ -670,7 +672,7 @@ static int run_bench(struct bench *bench)
 	return rc;
 }
 
-/* @bench: with the defaults of its command. */
+/* @bench: has the defaults of its command. */
 static int run(struct cli *cli, const char *command, struct bench *bench)
 {
 	int rc;

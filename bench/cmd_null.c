@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bench null: what the harness itself costs, so that nobody takes it for a tool's cost. */
+/* bench null: measures what the harness itself costs, so that it is not taken for a tool's cost. */
 #include <unistd.h>
 
 #include "bench.h"
@@ -17,7 +17,7 @@ static int nothing(const void *argument)
 	return 0;
 }
 
-/* "nothing": between two markers; "process": one that does nothing. */
+/* "nothing": the cost between two markers; "process": that of a process that does nothing. */
 static int sample(struct cli *cli, struct donard_meter *meter, struct json_object *model,
 		  const char *method, size_t jobs)
 {

@@ -81,7 +81,7 @@ static int measure_direction(struct plan *plan, unsigned int direction, uint64_t
 	return rc;
 }
 
-/* Rounds outermost: what drifts on the machine drifts for all. */
+/* The outermost loop is over rounds, so that a drift of the machine affects all points alike. */
 static int measure(struct plan *plan)
 {
 	int rc = EXIT_DONE;
@@ -94,7 +94,7 @@ static int measure(struct plan *plan)
 	return rc;
 }
 
-/* What is read from the server is received. */
+/* A read from the server makes the near device receive. */
 static void add_links(struct plan *plan)
 {
 	const struct bench_rdma *run = &plan->run;
@@ -170,7 +170,7 @@ static int take_perftest(struct plan *plan)
 		rc = bench_perftest_check_blocks(cli, plan->blocks, plan->block_count, (uint32_t)plan->iterations);
 	if (!rc)
 		rc = bench_rdma_node(cli, plan->run.options.local, plan->run.node);
-	/* As perftest goes round. */
+	/* Uses one block again and again, as perftest does. */
 	plan->run.options.one_block = true;
 	return rc ? rc : bench_perftest_check(cli, cli->arguments[0]);
 }
@@ -194,7 +194,7 @@ static int take_options(struct plan *plan)
 	plan->run.options.overwrite = cli_given(cli, "allow-persistent");
 	if (!rc)
 		rc = take_perftest(plan);
-	/* What is read from the server is written there, as is what ib_write_lat's server answers. */
+	/* Reads overwrite the near side, and so do the answers of ib_write_lat's server. */
 	if (!rc && (plan->directions & DONARD_RDMA_READ || *plan->run.node))
 		rc = bench_rdma_check_near(cli, plan->run.options.local);
 	return rc;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench setup: what it costs to get at device memory before a byte is moved, by size; to own and give back one
- * more granule beside many that are owned already; and to own memory that is free in single granules only. Each
+ * bench setup: the cost of getting device memory before a byte is moved, by size; of owning and freeing one more
+ * granule beside many that are owned already; and of owning memory of which only single granules are free. Each
  * sample is exactly one operation.
  */
 #include <errno.h>
@@ -48,7 +48,7 @@ struct setup {
 	uint64_t size_bytes, available_bytes, granule_bytes;
 	bool persistent, p2pdma;
 
-	/* The allocation that is measured; the offset is that of the region if it is persistent. */
+	/* The allocation that is measured; its offset is one in the region if that is persistent. */
 	int fd;
 	uint8_t *map;
 	uint64_t offset;
@@ -60,14 +60,14 @@ struct setup {
 	struct donard_rdma_registration *registration;
 	char no_ring[128], no_rdma[512];
 
-	int comb;	/* owns all but every second granule, up to as many as there are to be pieces; or -1 */
+	int comb;	/* owns all granules except the free pieces, which are every second one at the beginning; or -1 */
 
-	/* Live allocations: an open file each, which owns a granule. */
+	/* Live allocations, each an open file that owns one granule. */
 	int *holders;
 	uint64_t held;
 };
 
-/* One sample to be: which operation, and in which surroundings. Operations return 0 or -errno. */
+/* One sample to take: the operation and its surroundings. Operations return 0 or -errno. */
 struct step {
 	const char *method;
 	int (*operation)(struct setup *s, uint64_t bytes);
@@ -109,7 +109,7 @@ static int stopped(const struct setup *s)
 			     "is given back.");
 }
 
-/* What is not measured, and why: a part of the result, once for all rounds, and said at once as well. */
+/* Notes in the result, once for all rounds, what is not measured and why, and says it on stderr at once. */
 static void skip(struct setup *s, const struct step *step, const char *why)
 {
 	struct json_object *line;
@@ -167,8 +167,8 @@ static int load_each(const volatile uint8_t *map, uint64_t bytes, uint64_t step_
 }
 
 /*
- * Faults all pages in by reads, which persistent memory survives. Pages of type p2pdma cannot be populated:
- * the kernel takes that for a pin.
+ * Faults all pages in by reads, which leave persistent memory as it is. MAP_POPULATE does not work for pages of type p2pdma,
+ * since the kernel treats it as a pin.
  */
 static int do_touch(struct setup *s, uint64_t bytes)
 {
@@ -239,8 +239,7 @@ static void add_sample(struct setup *s, const struct step *step,
 }
 
 /*
- * Returns an exit code; what the operation itself returned is in *@result, and no sample is made if that is
- * a failure.
+ * Runs one operation. Returns an exit code, and the operation's own result in *@result. Makes no sample if that is a failure.
  */
 static int try_step(struct setup *s, const struct step *step, int *result)
 {
@@ -299,7 +298,7 @@ static int pin(struct setup *s, struct step step)
 	return EXIT_DONE;
 }
 
-/* Opens, maps and touches by itself: what a program pays that calls the library. */
+/* Includes opening, mapping and touching the memory: what a program pays that calls the library. */
 static int register_memory(struct setup *s, struct step step)
 {
 	int result = 0, rc = EXIT_DONE;
@@ -356,7 +355,7 @@ static int allocate_free(struct setup *s, struct step step)
 	return own_and_free(s, step, "allocate", "free");
 }
 
-/* All rounds of a size in a row: only the first finds the memory in the shape that another size left. */
+/* Runs all rounds of a size in a row, so that only the first finds the memory in the shape that another size left. */
 static int measure_size(struct setup *s, uint64_t bytes)
 {
 	struct step step = { .method = "all", .bytes = bytes };
@@ -404,7 +403,7 @@ static uint64_t offset_of(const struct setup *s, uint64_t granule)
 	return s->persistent ? granule * s->granule_bytes : 0;
 }
 
-/* Memory stays owned by the open file: a mapping for each would meet vm.max_map_count. */
+/* Keeps the memory by an open file without a mapping: so many mappings would exceed vm.max_map_count. */
 static int hold_one_more(struct setup *s)
 {
 	int rc;
@@ -488,7 +487,7 @@ static int claim(const struct setup *s, uint64_t offset, uint64_t bytes)
 	return ioctl(s->comb, P2PMEM_IOC_CLAIM, &request) ? -errno : 0;
 }
 
-/* Leaves every second granule of the region's beginning free, so many, and nothing else. */
+/* Leaves @pieces single granules free, every second one at the region's beginning, and nothing else. */
 static int make_pieces(struct setup *s, uint64_t pieces)
 {
 	uint64_t granule = s->granule_bytes, end = 2 * pieces * granule;
@@ -509,7 +508,7 @@ static void close_comb(struct setup *s)
 	s->comb = -1;
 }
 
-/* Persistent memory is asked for by its place, so it never comes in pieces. */
+/* Says why there is no such measurement: persistent memory is claimed by its place, so it never comes in pieces. */
 static const char *no_pieces(const struct setup *s, uint64_t pieces)
 {
 	if (s->persistent)

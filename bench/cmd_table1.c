@@ -32,8 +32,8 @@ struct table1_target {
 	char name[TABLE1_NAME_BYTES];
 	char address[256];	/* of its server; with --here what that offers: "p2pmem0" */
 	uint16_t port;
-	bool again;		/* it has served us before */
-	char device[64];	/* with --here: what its server uses; "" before that has run */
+	bool again;		/* this server has served us before */
+	char device[64];	/* with --here: the RDMA device of its server; "" before that has run */
 };
 
 struct table1_row {
@@ -52,7 +52,7 @@ struct table1 {
 	size_t target_count;
 	struct table1_row rows[2 * TABLE1_TARGETS_MAX];
 	size_t row_count;
-	char dram_missing[DONARD_MISSING_BYTES];	/* why nothing is known of DRAM */
+	char dram_missing[DONARD_MISSING_BYTES];	/* why DRAM was not measured */
 };
 
 /* ---- targets: NAME=ADDRESS, NAME=ADDRESS:PORT, NAME=[V6]:PORT, NAME=V6; with --here NAME=p2pmem0 ---- */
@@ -111,7 +111,7 @@ static void add_sample(struct table1 *table, const struct table1_row *row, const
 	bench_add_sample(table->model, sample);
 }
 
-/* By a server of our own, whose memory carries payload if it is DRAM. */
+/* Runs the row with a server of our own.  If its memory is DRAM, that counts as carrying payload. */
 static int run_here(struct table1 *table, const struct table1_row *row, struct bench_rdma *run,
 		    struct bench_server_usage *usage)
 {
@@ -144,7 +144,7 @@ static int run_there(struct table1 *table, const struct table1_row *row, struct 
 	return rc;
 }
 
-/* Then also its sample, and what the server said of it. */
+/* Runs the row, adds its sample, and keeps what the server reported. */
 static int run_one(struct table1 *table, struct table1_row *row, struct bench_rdma *run, const char *purpose,
 		   uint64_t round)
 {
@@ -171,7 +171,7 @@ static struct bench_rdma new_run(const struct table1 *table, enum cli_rdma_mode 
 	return run;
 }
 
-/* What is written is sent from here, and received there. */
+/* A write makes the near device send and the far device receive. */
 static void add_links(struct table1 *table, const struct table1_row *row, const struct bench_rdma *run)
 {
 	const struct table1_target *target = row->target;
@@ -182,7 +182,7 @@ static void add_links(struct table1 *table, const struct table1_row *row, const 
 		bench_rdma_add_links(table->cli, table->links, target->device, target->address, !reads);
 }
 
-/* Once for each row, and not in its figures: comparing costs the server time. */
+/* Verifies each row once, apart from its figures, since the comparison costs the server time. */
 static int verify(struct table1 *table, struct table1_row *row)
 {
 	struct bench_rdma run = new_run(table, CLI_RDMA_BANDWIDTH);
@@ -199,7 +199,7 @@ static int verify(struct table1 *table, struct table1_row *row)
 #define DRAM	(1U << DONARD_DRAM_DMA_PAYLOAD | 1U << DONARD_DRAM_CPU_PAYLOAD | \
 		 1U << DONARD_DRAM_DMA_OVERHEAD | 1U << DONARD_DRAM_CPU_OVERHEAD)
 
-/* What only the caches fetched (resctrl) is not all: DMA is missing. */
+/* Was all DRAM traffic measured?  resctrl counts only what the caches fetched, and no DMA. */
 static bool knows_dram(const struct donard_measurement *measurement)
 {
 	return measurement->known & 1U << DONARD_DRAM_TOTAL || (measurement->known & DRAM) == DRAM;
@@ -222,7 +222,7 @@ static int measure_latency(struct table1 *table, struct table1_row *row, uint64_
 	return run_one(table, row, &run, "measure", round);
 }
 
-/* Rounds outermost, targets innermost: what drifts on the machine drifts for all of them. */
+/* The outermost loop is over rounds and the innermost over targets, so that a drift of the machine affects all alike. */
 static int measure(struct table1 *table)
 {
 	int rc = EXIT_DONE;
@@ -362,7 +362,7 @@ static int run_with(struct cli *cli, struct table1 *table)
 
 static int run(struct cli *cli)
 {
-	struct table1 *table = calloc(1, sizeof(*table));	/* much for a stack */
+	struct table1 *table = calloc(1, sizeof(*table));	/* too large for the stack */
 	int rc;
 
 	if (!table)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* May what a region holds be lost? */
+/* May a benchmark overwrite the region's contents? */
 #include <stdio.h>
 
 #include "bench.h"
@@ -7,7 +7,7 @@
 #include "errors.h"
 #include "options.h"
 
-/* Nobody but the user knows about persistent memory: who wrote it need not run now. */
+/* Only the user knows whether persistent memory may be overwritten: the program that wrote it need not be running. */
 int bench_check_contents(const struct cli *cli, const struct donard_region_info *region)
 {
 	char text[256];

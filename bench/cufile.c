@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Programs with memory on a GPU that do not call libdonard: by cuFile, whose library is whichever the loader finds (donard's,
- * by LD_LIBRARY_PATH, or NVIDIA's own), and by what everybody writes first, a buffer in DRAM. One request at a time, as these
- * calls are. No flush ends the writes: requests are compared, and those of the queue and of fio have none.
+ * Copies to and from a GPU's memory by programs that do not call libdonard. One uses cuFile, by the library that the loader
+ * finds: donard's, by LD_LIBRARY_PATH, or NVIDIA's. The other uses a buffer in DRAM, the usual first attempt. Both have one
+ * request in flight, because their calls are synchronous. The writes end without a flush, as those of the queue and of fio do.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #define BLOCK_ALIGN	4096
 
-/* After the public documentation of cuFile; in registers and memory as the library has it. */
+/* Declared after cuFile's public documentation, with the library's binary layout. */
 struct cufile_error {
 	int code, cuda;
 };
@@ -93,7 +93,7 @@ static int load_library(void)
 
 /* ---- one block ---- */
 
-/* For a call that leaves the error in errno; cuFile has others of its own. */
+/* Returns -errno for a call that leaves its error in errno; cuFile's own errors are returned as they are. */
 static ssize_t with_errno(ssize_t moved)
 {
 	return moved == -1 ? -errno : moved;
@@ -184,7 +184,7 @@ static void tear_down(struct load *load)
 	free(load->dram);
 }
 
-/* What the library may do without being told is settled by the environment, which wins over its file of settings. */
+/* The environment sets whether the library may use compatibility mode, and takes precedence over its configuration file. */
 static int run_cufile(const struct bench_piece *piece, const char *compat)
 {
 	struct load load;

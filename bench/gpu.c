@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libcuda.so.1, as far as a benchmark needs it. Not the library's: what is measured beside it must not need it. */
+/*
+ * The calls of libcuda.so.1 that a benchmark needs. It does not use libdonard's, because it measures programs without
+ * libdonard.
+ */
 #include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>

@@ -19,11 +19,11 @@
 #define SIZES			6	/* 128 bytes to 4 KiB */
 #define WIDE_ADDRESS		(1ULL << 32)	/* memory at or above it takes the longer header */
 
-/* What one function says of its packets. */
+/* The sizes of one function's packets, by its registers. */
 struct packets {
 	unsigned int payload_bytes_max, request_bytes_max;
 	bool flits, ecrc;
-	const char *unknown;	/* why the others are not known, or NULL */
+	const char *unknown;	/* why the other members are unknown, or NULL */
 };
 
 static unsigned int size_of(unsigned int field)
@@ -155,7 +155,7 @@ static bool is_meant(const struct donard_client_info *client, enum donard_client
 	return type == DONARD_CLIENT_RDMA ? !strcmp(client->name, name) : has_namespace(client, name);
 }
 
-/* The kernel gives rxe and siw no parent. Where a container hides the parent of another, the link to that is still there. */
+/* The kernel gives rxe and siw no parent device. If a container hides another device's parent, the link to it still exists. */
 static bool is_in_software(const struct cli *cli, const char *device)
 {
 	char path[PATH_MAX];
@@ -193,7 +193,7 @@ static struct json_object *without_function(const struct cli *cli, const char *d
 	return link;
 }
 
-/* A benchmark may move between the same two more than once. */
+/* Adds the link unless it is there: a benchmark may move between the same two devices more than once. */
 static void add_new(struct json_object *links, struct json_object *link)
 {
 	for (size_t i = 0; i < json_object_array_length(links); i++)

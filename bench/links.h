@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a link between a region and a drive or NIC carries besides the payload is predicted from these facts. */
+/* Facts about the link between a region and a drive or NIC, from which its traffic besides the payload is predicted. */
 #ifndef BENCH_LINKS_H
 #define BENCH_LINKS_H
 

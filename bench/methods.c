@@ -26,7 +26,7 @@ static void add(struct bench_command *command, const char *format, ...)
 	va_start(args, format);
 	length = vsnprintf(at, room, format, args);
 	va_end(args);
-	/* The longest has a path or two; what does not fit would be a bug of the caller. */
+	/* The longest argument holds one or two paths, so running out of room would be a bug of the caller. */
 	if (length < 0 || (size_t)length >= room || command->argument_count + 1 >= BENCH_ARGUMENTS_MAX)
 		abort();
 	command->argv[command->argument_count++] = at;
@@ -154,7 +154,7 @@ static int gpu_memcpy(const struct bench_piece *piece, int output_fd, struct ben
 	return one_call(command, output_fd, bench_gpu_memcpy, piece);
 }
 
-/* dd has no way into a mapping: its pipe ends in one that has. */
+/* dd cannot write into a mapping, so its output goes through a pipe to a process that can. */
 static int dd(const struct bench_piece *piece, int output_fd, struct bench_command *command)
 {
 	int ends[2];
@@ -186,9 +186,9 @@ static void fio_common(const struct bench_piece *piece, struct bench_command *co
 	add(command, "--iodepth=%u", piece->queue_depth);
 	add(command, "--size=%" PRIu64, piece->bytes);
 	add(command, "--offset=%" PRIu64, piece->drive_offset);
-	/* Or the CPU stores 24 bytes into each 512 of a buffer before each write of it, and donard does not. */
+	/* By default fio's CPU stores 24 bytes into each 512 of a buffer before it writes it, which donard does not do. */
 	add(command, "--scramble_buffers=0");
-	/* At file offset 0, which fio lets nobody choose: of persistent memory that is the region's first byte. */
+	/* fio always maps from file offset 0, which in persistent memory is the region's first byte. */
 	add(command, "--iomem=mmapshared:/dev/%s", piece->region);
 }
 
@@ -209,7 +209,7 @@ static int fio_fixed(const struct bench_piece *piece, int output_fd, struct benc
 	return 1;
 }
 
-/* The namespace's character device: /dev/nvme0n1 -> /dev/ng0n1. Past the block layer. */
+/* Uses the namespace's character device, past the block layer: /dev/nvme0n1 -> /dev/ng0n1. */
 static int fio_passthrough(const struct bench_piece *piece, int output_fd,
 			   struct bench_command *command)
 {
@@ -225,7 +225,7 @@ static int fio_passthrough(const struct bench_piece *piece, int output_fd,
 	return one_program(command, output_fd);
 }
 
-/* It counts whole milliseconds and rounds up: of no fewer than these that is a twentieth at most. */
+/* fio reports whole milliseconds, rounded up; from this duration on the error is at most a twentieth. */
 #define FIO_LEAST_MS	20
 
 /* fio warns on stdout before its JSON. */
@@ -287,7 +287,7 @@ const struct bench_method *bench_find_method(const char *name)
 	return NULL;
 }
 
-/* A file on volatile memory has bytes of its own at each offset. */
+/* Only persistent memory is shared by offset: each open file of volatile memory has bytes of its own. */
 const char *bench_why_not(const struct bench_method *method, uint64_t threads, bool region_is_persistent)
 {
 	if (threads < 2 || !region_is_persistent || !(method->traits & BENCH_AT_START))

@@ -17,7 +17,7 @@
 #include "output.h"
 
 #ifdef __x86_64__
-/* As the hypervisor calls itself. QEMU's name as the vendor of the machine would not do: with KVM it runs at full speed. */
+/* Looks at the hypervisor's signature (CPUID). QEMU as the machine's vendor proves nothing: with KVM it runs at full speed. */
 static bool runs_emulated(void)
 {
 	unsigned int max, name[3];
@@ -96,7 +96,7 @@ void bench_say(const char *format, ...)
 
 #define MAX_SIZE	(1ULL << 40)
 
-/* Tells what is wrong with the word, and returns the exit code. */
+/* Parses one word; reports what is wrong with it, and returns the exit code. */
 typedef int (*parse_fn)(const struct cli *cli, const char *name, const char *word, uint64_t *value);
 
 static int parse_list(const struct cli *cli, const char *name, uint64_t *values, size_t max,

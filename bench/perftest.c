@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * perftest as it is packaged, as the peer to beat: its client beside ours, same block, depth and near side. Its server
- * serves one client and ends, and each program has a server of its own kind; the user starts them in loops.
+ * The packaged perftest for comparison: its client runs beside ours, with the same block size, depth and near side. Each of its
+ * programs needs a server of its own kind, which serves one client and ends; the user starts these in loops.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,14 +29,14 @@
 #define NAP_NS		200000000L
 #define EXIT_NOT_FOUND	127
 #define TRIES		3	/* at least, within the time limit */
-#define START_SECONDS	2	/* of the program, and of its look at the clock */
+#define START_SECONDS	2	/* for the program to start and to measure its clock */
 #define HELP_SECONDS	10	/* to print its options, on a busy machine */
 #define ENDED_BY_TIMER	(128 + SIGALRM)
-#define MIN_ITERATIONS	5	/* what its parser takes */
+#define MIN_ITERATIONS	5	/* the fewest that its parser accepts */
 
 #define IPV6_OPTION	"--ipv6-addr"	/* perftest 23.07; without it all are bound to IPv4 */
 
-/* Their servers' ports follow each other. */
+/* The servers of these programs use consecutive ports. */
 static const char *const programs[] = { "ib_write_bw", "ib_read_bw", "ib_write_lat", "ib_read_lat" };
 
 #define PROGRAMS	(sizeof(programs) / sizeof(programs[0]))
@@ -93,7 +93,7 @@ static void compose(struct client *client, const struct bench_rdma *run, uint16_
 	client->argv[at] = NULL;
 }
 
-/* In the child: it must not outlive this program, nor wait forever for a server that says nothing. */
+/* Runs in the child, which must not outlive this program, nor wait forever for a silent server. */
 static int become(const void *argument)
 {
 	const struct client *client = argument;
@@ -126,14 +126,14 @@ static size_t numbers_of(const char *output, uint64_t block_bytes, double *numbe
 			count++;
 			line = end;
 		}
-		/* A line of the preamble that begins with that number by chance. */
+		/* Another line of the output may begin with that number by chance. */
 		if (count < 4)
 			count = 0;
 	}
 	return count;
 }
 
-/* On a busy machine perftest may make no sense of its clock: its figures then are nought, "inf" or "-nan". */
+/* Are these usable figures?  On a busy machine perftest may fail to measure its clock, and then prints 0, "inf" or "-nan". */
 static bool are_figures(const double *numbers, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -166,7 +166,7 @@ static bool add_latency(struct json_object *sample, const char *output, uint64_t
 	struct json_object *latency;
 	double row[9];
 
-	/* The deviation, row[6], may well be nought. */
+	/* The deviation, row[6], may be 0. */
 	if (numbers_of(output, block_bytes, row, 9) < 9 || !are_figures(row, 6) || !are_figures(row + 7, 2))
 		return false;
 	latency = json_object_new_object();
@@ -194,7 +194,7 @@ static struct json_object *sample_of(const struct bench_rdma *run, const struct 
 	cli_add_number(sample, "queue_depth", latency ? 1 : run->options.queue_depth);
 	cli_add_number(sample, "round", round);
 	cli_add_text(sample, "local", *run->node ? run->node : "dram");
-	/* ib_write_lat plays ping-pong and halves its times; ours, as ib_read_lat's, are until the completion. */
+	/* ib_write_lat halves the time of a ping-pong; our times, and those of ib_read_lat, last until the completion. */
 	if (latency && run->options.direction == DONARD_RDMA_WRITE)
 		json_object_object_add(sample, "half_round_trip", json_object_new_boolean(true));
 	found = latency ? add_latency(sample, output, run->options.block_bytes) :
@@ -207,7 +207,7 @@ static struct json_object *sample_of(const struct bench_rdma *run, const struct 
 
 /* ---- running it ---- */
 
-/* The end of what it wrote, on one line, to be quoted. */
+/* Returns the end of the output on one line, for a message. */
 static const char *tail_of(char *output)
 {
 	size_t length = strlen(output), kept = 0;
@@ -254,7 +254,7 @@ static int failed(struct cli *cli, const struct client *client, const struct ben
 	return cli_fail_text(cli, EXIT_FAILED, "peer-lost", text);
 }
 
-/* The library knows nothing of it. */
+/* Reports a program that could not be started, for which the library has no text. */
 static int not_started(struct cli *cli, const struct client *client, int rc, const struct cli_job_usage *usage)
 {
 	char text[256];
@@ -266,7 +266,7 @@ static int not_started(struct cli *cli, const struct client *client, int rc, con
 	return cli_fail_text(cli, EXIT_FAILED, "system", text);
 }
 
-/* @output is what it printed, on both streams. */
+/* @output: what the program printed on both streams. */
 static int run_once(struct client *client, struct bench_rdma *seen, char output[OUTPUT_BYTES], int *status)
 {
 	struct cli_job job = { .call = become, .argument = client, .stdin_fd = -1 };
@@ -275,7 +275,7 @@ static int run_once(struct client *client, struct bench_rdma *seen, char output[
 
 	if (file < 0)
 		return -errno;
-	job.stdout_fd = dup(file);	/* that one is closed by who runs the job */
+	job.stdout_fd = dup(file);	/* cli_run_jobs() closes the copy */
 	rc = cli_run_jobs(NULL, &job, 1, &seen->usage, &seen->measurement);
 	*status = job.exit_status;
 	bytes = pread(file, output, OUTPUT_BYTES - 1, 0);
@@ -285,8 +285,8 @@ static int run_once(struct client *client, struct bench_rdma *seen, char output[
 }
 
 /*
- * Its server comes back a moment after it has served a client. Until then a client fails, or (perftest 25.01)
- * crashes in librdmacm, or waits without end.
+ * The user's loop starts a new server a moment after one has served a client. Until then a client fails, or crashes in
+ * librdmacm (perftest 25.01), or waits without end.
  */
 static bool may_try_again(int status)
 {
@@ -294,8 +294,8 @@ static bool may_try_again(int status)
 }
 
 /*
- * Of try @tries, from 0: our own run of the same requests has just shown how long they may take. One that waits
- * without end is to cost little, one that is slow to have its time: each has twice that of the one before.
+ * The time limit of try number @tries, from 0. It begins with the time of our own run of the same requests, so that a try that
+ * waits without end costs little, and doubles with each try, so that a slow one can finish.
  */
 static unsigned int seconds_for(const struct bench_rdma *run, unsigned int tries)
 {
@@ -306,9 +306,9 @@ static unsigned int seconds_for(const struct bench_rdma *run, unsigned int tries
 }
 
 /*
- * ib_write_bw and ib_read_bw (perftest 25.01) sometimes wait without end for their server's farewell, their table
- * long written. That table stands; what the process cost while it waited does not. A meter could count all that it does
- * from exec() on, but not its requests alone, which is what is counted of ours.
+ * ib_write_bw and ib_read_bw (perftest 25.01) sometimes wait without end for their server's last message, after they have
+ * printed their table. The table is valid, but the cost of the process is not, because it includes that wait. No meter is used:
+ * it would count everything from exec() on, and not the requests alone, as it does for ours.
  */
 static void add_costs(struct json_object *sample, const struct bench_rdma *seen, int status)
 {

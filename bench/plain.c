@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Copies as a program would do them that knows neither io_uring nor peer-to-peer memory. */
+/* Copies by a program that uses neither io_uring nor peer-to-peer memory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@ int bench_complain(const char *what)
 	return error ? -error : -EIO;
 }
 
-/* Where the data shall lie is the caller's choice; persistent regions are mapped in place anyway. */
+/* Claims the caller's place in a volatile region. A persistent region's mapping is at its place by itself. */
 static int claim(int fd, const struct bench_piece *piece)
 {
 	struct p2pmem_info info = { .size = sizeof(info) };
@@ -154,7 +154,10 @@ int bench_plain_sink(const void *argument)
 
 	if (map_bar(&plain))
 		return EXIT_FAILED;
-	/* Who writes is still being loaded, which is no time of the others either. Its first read is left out as well. */
+	/*
+	 * The clock starts at the first data, since the writer's program is still being loaded before that. Its first read is
+	 * left out, too.
+	 */
 	poll(&input, 1, -1);
 	started = cli_now_seconds();
 	for (uint64_t at = 0; at < piece->bytes && got > 0; at += (uint64_t)got)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The library's queue as a program uses it: as many places in the region as requests in flight, used again and again. */
+/* Uses the library's queue as a program does: the region has one place for each request in flight, which is reused. */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -19,9 +19,9 @@ struct load {
 	struct donard_queue *queue;
 	struct donard_file *file;
 	struct donard_memory *memory;
-	struct bench_gpu gpu;	/* of which the memory is */
-	uint64_t next_bytes;	/* of the piece, to be asked for */
-	uintptr_t last_place;	/* where its last block is, or will be */
+	struct bench_gpu gpu;	/* whose memory it is, if any */
+	uint64_t next_bytes;	/* where in the piece the next request begins */
+	uintptr_t last_place;	/* the place of the piece's last block */
 	bool is_registered;
 };
 
@@ -64,7 +64,7 @@ static int set_up(struct load *load, bool registers)
 	return rc < 0 ? rc : 0;
 }
 
-/* @place: of the memory, which no request is using. */
+/* Starts the next request. @place: a place in the memory that no request uses. */
 static int ask(struct load *load, uintptr_t place)
 {
 	const struct bench_piece *piece = load->piece;
@@ -81,7 +81,7 @@ static int ask(struct load *load, uintptr_t place)
 				  piece->block_bytes, (void *)place);
 }
 
-/* Each completion makes room for the next request. */
+/* Waits for completions, and starts a request in the place of each. */
 static int go_on(struct load *load)
 {
 	struct donard_completion completions[TAKEN_AT_ONCE];

@@ -17,7 +17,7 @@
 
 #define MAX_REQUESTS		1000
 #define MAX_DEFAULT_BYTES	(64ULL << 20)
-#define FAREWELL_TRIES		50	/* while the server ends the run before */
+#define FAREWELL_TRIES		50	/* how often to connect while the server still ends the run before */
 #define FAREWELL_NAP_NS		100000000L
 
 /* ---- one run ---- */
@@ -66,7 +66,7 @@ int bench_rdma_run(struct cli *cli, struct donard_meter *meter, struct bench_rdm
 	do {
 		rc = run_once(cli, run);
 	} while (is_refused(rc) && tries-- > 0 && !stops());
-	/* Most of that time lies between two tries, where nothing fails of it. */
+	/* A signal mostly comes between two tries, where no call fails because of it. */
 	if (is_refused(rc) && cli_stopped(NULL))
 		return cli_fail_text(cli, EXIT_STOPPED, "canceled", "stopped by a signal.");
 	return rc ? cli_fail(cli, rc) : EXIT_DONE;
@@ -107,7 +107,7 @@ struct json_object *bench_rdma_sample(const struct bench_rdma *run, uint64_t rou
 
 /* ---- regions ---- */
 
-/* *@list is NULL where a side is no region: DRAM, a GPU, or what will not be found when it is opened, either. */
+/* Sets *@list to NULL for a side that is no region: DRAM, a GPU, or a name that will fail when it is opened. */
 static int region_of(struct cli *cli, const char *side, struct donard_region_list **list)
 {
 	struct cli_place place;
@@ -136,7 +136,7 @@ int bench_rdma_node(struct cli *cli, const char *local, char node[64])
 	if (local && (place.offset_bytes || !strncmp(local, "gpu:", strlen("gpu:"))))
 		return cli_usage(cli, "--local: perftest maps a region from its beginning, and no GPU. With --perftest, give a region "
 				 "without an offset, or dram");
-	/* What is no region is told when it is opened. */
+	/* A name that is no region's is reported when it is opened. */
 	if (region_of(cli, local, &list) || !list)
 		return 0;
 	snprintf(node, 64, "/dev/%s", donard_region_get(list, 0)->name);

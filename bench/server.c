@@ -16,20 +16,20 @@
 #include "process.h"
 #include "progress.h"
 
-/* Ends when this program does, however that ends. */
+/* Becomes the server, which ends with this program, however that ends. */
 static void become(const char *program, const char *address, const char *target, uint64_t bytes, int out)
 {
 	char size[32];
 
 	snprintf(size, sizeof(size), "%llu", (unsigned long long)bytes);
-	/* A signal may have come before it could end this process. */
+	/* A signal may have come while this process still caught it. */
 	signal(SIGTERM, SIG_DFL);
 	if (cli_stopped(NULL))
 		_exit(EXIT_STOPPED);
-	/* What it says of a failure comes with its events as well. */
+	/* Its events report failures, too, so its messages are not needed. */
 	if (!freopen("/dev/null", "w", stderr) || dup2(out, STDOUT_FILENO) < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM))
 		_exit(EXIT_FAILED);
-	/* Whoever names a target knows that it is overwritten, also where it is persistent. */
+	/* The user who names a target knows that it is overwritten, even if it is persistent. */
 	execl(program, "donard-cli", "rdma", "serve", target, "--bind", address, "--port", "0", "--size", size,
 	      "--once", "--fill", "--json", (char *)NULL);
 	_exit(EXIT_FAILED);
@@ -44,7 +44,7 @@ static int spawn(struct bench_server *server, const char *address, const char *t
 		return -ENOENT;
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
-	fflush(NULL);	/* a child must not write out again what waits in our buffer */
+	fflush(NULL);	/* else the child would write our buffered output again */
 	server->pid = fork();
 	if (!server->pid)
 		become(program, address, target, bytes, ends[1]);
@@ -57,7 +57,7 @@ static int spawn(struct bench_server *server, const char *address, const char *t
 	return 0;
 }
 
-/* The next one of that name; NULL when the server ended before, or a signal came. What it then said instead is in *@last. */
+/* Returns the next event of that name. NULL if the server ended before, or a signal came; then *@last is its last event. */
 static struct json_object *await(struct bench_server *server, const char *name, struct json_object **last)
 {
 	struct json_object *event, *word = NULL;
@@ -82,7 +82,7 @@ static double number(struct json_object *event, const char *key)
 	return json_object_get_double(json_object_object_get(event, key));
 }
 
-/* "" where it has no such word. */
+/* Returns "" if the event has no such member. */
 static const char *word_of(struct json_object *event, const char *key)
 {
 	struct json_object *word = json_object_object_get(event, key);
@@ -109,13 +109,13 @@ void bench_server_kill(struct bench_server *server)
 	ends_with(server);
 }
 
-/* In its own words, where it had any: {"error": {"code", "message"}}, or an event's "message". */
+/* Reports the server's own words, if it had any: {"error": {"code", "message"}}, or an event's "message". */
 static int failed(struct cli *cli, struct bench_server *server, struct json_object *last)
 {
 	struct json_object *error = NULL, *text = NULL, *code = NULL;
 	int rc;
 
-	if (cli_stopped(NULL)) {	/* only a client ends a server by itself */
+	if (cli_stopped(NULL)) {	/* without its client, the server would not end by itself */
 		bench_server_kill(server);
 		json_object_put(last);
 		return cli_fail_text(cli, EXIT_STOPPED, "canceled", "stopped by a signal.");

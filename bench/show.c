@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Results for whoever asked for them: all samples as JSON, or donard-stat's table
- * of them, which alone makes figures of samples.
+ * Prints results: all samples as JSON, or donard-stat's table. Only donard-stat
+ * computes figures from samples.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -14,7 +14,7 @@
 #include "output.h"
 #include "process.h"
 
-/* A file without a name that holds the model, to be read from its beginning; or -1. */
+/* Returns a file without a name that holds the model, positioned at its beginning; or -1. */
 static int file_of(struct json_object *model)
 {
 	int fd = memfd_create("samples", MFD_CLOEXEC);
@@ -28,7 +28,7 @@ static int file_of(struct json_object *model)
 	return fd;
 }
 
-/* False: there is no table in @table. The runner closes both descriptors that the job has. */
+/* Returns false if @table has no table. cli_run_jobs() closes both descriptors of the job. */
 static bool make_table(int samples, int table)
 {
 	const char *argv[] = { "donard-stat", "table", NULL };
@@ -56,7 +56,7 @@ static void print_file(int fd)
 }
 
 /*
- * False: there is no table. It goes through this program: where nobody can write to standard output, that is no failure of
+ * Returns false if there is no table. This program prints it, not donard-stat: a failure to write to standard output is none of
  * donard-stat's.
  */
 static bool show_table(struct json_object *model)
