@@ -58,7 +58,7 @@ struct point {
 	bool to_region;
 	bool warms_up;	/* not recorded: pays what only the first run of a method pays */
 	bool left_out;			/* its method, which cannot do what this point asks for */
-	uint32_t said;			/* methods of which the user was told that they are left out: a bit for each in bench_methods */
+	uint32_t said;			/* methods whose omission was reported: a bit for each in bench_methods */
 	const struct bench_method *last_left_out;
 	const char *why;		/* it was */
 	bool has_samples;

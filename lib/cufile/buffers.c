@@ -113,8 +113,9 @@ static int check_limit(const struct cuf_buffer *buffer)
 }
 
 /*
- * CUDA has said that it is memory of a GPU and long enough.  Where the library finds no allocation that it can pin, or a shorter
- * one, it is of a kind that cannot be pinned: of a pool (cudaMallocAsync()), or several mappings of cuMemMap().
+ * CUDA has reported that the buffer is memory of a GPU and long enough.  If the library then finds no allocation that it can
+ * pin, or a shorter one, the memory is of a kind that cannot be pinned: from a pool (cudaMallocAsync()), or several mappings of
+ * cuMemMap().
  */
 static int code_of_pin(int failure)
 {
@@ -148,7 +149,9 @@ static int pin(struct cuf_buffer *buffer)
 	return code_of_pin(rc);
 }
 
-/* Not if the buffer is bad, or the failure is temporary: the program should hear of these. */
+/*
+ * May the buffer be used without a pin?  Not if it is bad, or if the failure is transient: the program has to learn of those.
+ */
 static bool may_stay_unpinned(int code)
 {
 	return cuf_flag(CUF_FLAG_ALLOW_COMPAT) && (cuf_is_unsupported(-code) || code == CUF_INVALID_MAPPING_SIZE ||

@@ -72,7 +72,7 @@ static ssize_t one_step(struct cuf_engine *engine, struct step *step, bool write
 	return through_stage(stage, step, writes);
 }
 
-/* What has a code was logged where it arose. */
+/* Logs a failure with an errno.  One with a cuFile code was logged where it arose. */
 static void tell(const struct cuf_transfer *transfer, const struct cuf_file *file, const struct step *step, ssize_t failure)
 {
 	if (!cuf_is_code(failure))

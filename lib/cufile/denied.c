@@ -60,7 +60,10 @@ static int find_mount(int fd, struct mount *mount)
 	return rc > 0 ? 0 : rc ? rc : -ENOENT;
 }
 
-/* By whatever link or node: stable names are links, as in /dev/disk/by-id, and the kernel calls /dev/mapper/vg-lv /dev/dm-0. */
+/*
+ * Does the entry lead to the file's device?  It may be any link or node: /dev/disk/by-id has links, and /dev/mapper/vg-lv is
+ * /dev/dm-0 to the kernel.
+ */
 static bool is_device(const char *entry, const struct cuf_file *file)
 {
 	struct stat st;
@@ -101,8 +104,8 @@ static bool is_empty(enum cuf_denied list)
 }
 
 /*
- * In a chroot() the mount may not be listed.  The file then counts as denied.  But what is wanting for the search may be there
- * at the next call.
+ * The file counts as denied if its mount is not listed, as in a chroot().  A want of memory or descriptors is transient
+ * instead, and reported as such.
  */
 static int code_of_search(const struct cuf_file *file, int failure)
 {

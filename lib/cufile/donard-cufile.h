@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What donard's libcufile.so.0 offers beside cuFile's own calls.  A program that runs
+ * The calls that donard's libcufile.so.0 has beside cuFile's own.  A program that runs
  * with either library looks it up by dlsym().
  */
 #ifndef DONARD_CUFILE_H

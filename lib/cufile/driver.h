@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What cuFile calls the driver is here the module p2pmem and the state that the process
+ * The "driver" of cuFile's calls is here the module p2pmem and the state that the process
  * keeps for it.  It is open or closed, and most calls open it by themselves.
  *
  * The driver's lock protects opening and closing.  The home's lock protects the tables of

@@ -18,9 +18,10 @@ static struct cuf_engine *engines;	/* under CUF_LOCK_ENGINES, which is taken bef
 static __thread struct cuf_engine *mine;
 static pthread_key_t key;		/* if has_key, which CUF_LOCK_ENGINES protects */
 static bool has_key;
-static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;	/* signalled when no engine uses what is deregistered; with CUF_LOCK_USERS */
-static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* signalled when a request ends while somebody awaits it; with CUF_LOCK_USERS */
-static unsigned int ended, awaited;	/* such requests, under CUF_LOCK_USERS; who awaits them, atomic */
+/* Both conditions belong to CUF_LOCK_USERS. */
+static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;	/* signalled when no engine uses a deregistered object */
+static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* signalled when a request ends while a thread awaits that */
+static unsigned int ended, awaited;	/* how many such requests ended, under that lock; how many threads await one, atomic */
 
 /* ---- the begin and the end ---- */
 
@@ -68,8 +69,8 @@ static void at_thread_end(void *data)
 }
 
 /*
- * In a child of fork(), the engines of the parent.  Nobody continues what their threads were
- * doing.  The child releases what they know, so that it keeps nothing pinned; the rest stays.
+ * In a child of fork(): the parent's engines.  Their threads do not exist here, so their requests never go on.  The child
+ * releases the files and memory that they hold, so that it keeps nothing pinned, and leaves the rest.
  */
 static struct cuf_engine *volatile inherited;	/* keeps them reachable, so that they are no leak */
 
@@ -121,7 +122,10 @@ void cuf_engines_after_fork(void)
 	awaited = 0;
 }
 
-/* Else the threads' engines would never end.  A later thread tries again: other libraries delete theirs when they are unloaded. */
+/*
+ * Makes the key whose destructor ends a thread's engine; without it no engine would end with its thread.  After a failure a
+ * later thread tries again, because other libraries delete their keys when they are unloaded.
+ */
 static bool need_key(void)
 {
 	int rc = 0;
@@ -418,7 +422,9 @@ void cuf_engine_leave(struct cuf_engine *engine)
 		end_known(known);
 	}
 	pthread_mutex_unlock(&engine->lock);
-	/* Whoever saw the request under the engine's lock had said before that it waits. */
+	/*
+	 * A thread that awaits this request has counted itself in @awaited before it saw the request under the engine's lock.
+	 */
 	if (!__atomic_load_n(&awaited, __ATOMIC_ACQUIRE))
 		return;
 	cuf_lock(CUF_LOCK_USERS);
@@ -435,7 +441,7 @@ static void forget(struct cuf_engine *engine, struct cuf_known *known, unsigned 
 	if (!known)
 		return;
 	if (known != engine->file && known != engine->place) {
-		end_known(known);	/* uses nothing of the context, with which the engine's thread may be at work */
+		end_known(known);	/* does not use the context, which the engine's thread may be using now */
 		return;
 	}
 	cuf_lock(CUF_LOCK_USERS);
@@ -525,8 +531,8 @@ static bool forget_in_idle(struct cuf_stage **stages)
 }
 
 /*
- * Waits without CUF_LOCK_ENGINES.  The request may wait for a stream, and that for a request of ours, which needs a lock
- * that comes before this one and that a fork() may hold by then.
+ * Waits without CUF_LOCK_ENGINES.  The request may wait for a stream, and the stream for another request of ours.  That one
+ * needs a lock that comes before CUF_LOCK_ENGINES, and a fork() may hold that lock while it waits for this one.
  */
 void cuf_engines_forget_all(void)
 {

@@ -59,7 +59,7 @@ struct cuf_engine;
 
 /* Returns the calling thread's engine, locked; NULL and a code in @code if that fails. */
 struct cuf_engine *cuf_engine_enter(int *code);
-/* Called once the request has found what it needs: other threads may take files and buffers out again. */
+/* Called once the request has found its file and its buffer: from then on other threads may deregister files and buffers. */
 void cuf_engine_unlock(struct cuf_engine *engine);
 /* The request has ended. */
 void cuf_engine_leave(struct cuf_engine *engine);
@@ -68,7 +68,7 @@ void cuf_engine_leave(struct cuf_engine *engine);
 struct cuf_use *cuf_engine_file(struct cuf_engine *engine, uint64_t handle, int *code);
 /* Does the same for a buffer.  NULL with @code 0: no buffer with this first address is registered. */
 struct cuf_place *cuf_engine_buffer(struct cuf_engine *engine, uint64_t base, int *code);
-/* The engine is not locked.  Looks whether a drive has grown.  Returns 0 or a code. */
+/* The engine is not locked.  Checks whether a drive has grown.  Returns 0 or a code. */
 int cuf_engine_look_again(struct cuf_engine *engine, struct cuf_use *use);
 /* The engine is not locked.  Finds a registered buffer that has all these bytes; NULL with @code 0 if there is none. */
 struct cuf_place *cuf_engine_around(struct cuf_engine *engine, uint64_t start, uint64_t bytes, int *code);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only the source files of the engine share. */
+/* Shared by the source files of the engine alone. */
 #ifndef CUF_ENGINE_OWN_H
 #define CUF_ENGINE_OWN_H
 
@@ -25,18 +25,18 @@ struct cuf_engine {
 };
 
 /*
- * Ends all that the engine knows, but for its stages, which the caller ends without a lock.  The engine is locked and has
- * no request, or no thread uses it any more.
+ * Ends all files and memory that the engine knows, except for its stages, which the caller ends without a lock.  The engine is
+ * locked and has no request, or no thread uses it any more.
  */
 struct cuf_stage *cuf_engine_forget(struct cuf_engine *engine);
 /* Opens memory of another context again in this one. */
 int cuf_engine_adopt(struct cuf_engine *engine, const struct donard_memory_info *info,
 		     struct donard_memory **memory);
-/* The stages have nothing of the engine's context then. */
+/* Afterwards the stages use nothing of the engine's context. */
 void cuf_stages_unpin(struct cuf_engine *engine);
-/* Unpins the stages, which are nobody's then. */
+/* Unpins the stages and returns them; the caller owns them. */
 struct cuf_stage *cuf_stages_detach(struct cuf_engine *engine);
-/* Not with a lock that a request needs: CUDA frees memory only when no stream waits for one. */
+/* Call it without any lock that a request needs: CUDA frees memory only when no stream waits for a request. */
 void cuf_stages_end(struct cuf_stage *stages);
 
 #endif /* CUF_ENGINE_OWN_H */

@@ -93,7 +93,7 @@ void cuf_files_end(void)
 
 /* ---- registration ---- */
 
-/* A write may be about to cut the file, but by no more than a block.  A drive keeps its size. */
+/* The part of the file that stays: a write that is under way may cut off a block at most.  A drive keeps its size. */
 static uint64_t settled_of(const struct stat *st)
 {
 	if (!S_ISREG(st->st_mode))
@@ -101,7 +101,7 @@ static uint64_t settled_of(const struct stat *st)
 	return st->st_size > CUF_BLOCK_BYTES_MAX ? (uint64_t)st->st_size - CUF_BLOCK_BYTES_MAX : 0;
 }
 
-/* "" without /proc, or where it is longer than the kernel says; NULL without memory. */
+/* Returns the file's path; "" without /proc, or if the path is longer than the kernel reports; NULL without memory. */
 static char *name_of(int fd)
 {
 	char path[64], name[PATH_MAX];
@@ -236,7 +236,9 @@ static int try_direct(struct donard_context *ctx, struct cuf_file *file, int fd)
 			strerror(-rc));
 	if (rc)
 		return rc == -EINVAL ? -EOPNOTSUPP : rc;
-	/* Before it is looked at.  The engines' own claims end with their threads. */
+	/*
+	 * This comes before donard examines the drive.  The engines' own claims end with their threads, so they do not serve.
+	 */
 	if (!file->is_regular && file->writable)
 		rc = cuf_inode_claim(file->lock, fd, &file->claim_fd);
 	if (rc)
@@ -258,9 +260,10 @@ static int only_compat(struct cuf_file *file)
 }
 
 /*
- * Not if the failure is temporary, or any write would do harm, as to a drive that is mounted.  So a drive that will be written
- * falls back only for what donard refuses once it has asked whether the drive is used; of a want of permission it may not know.
- * Of a regular file, where the mode is forced, donard is not asked at all.
+ * May the file fall back to compatibility mode?  Not after a transient failure, nor if a write would do harm, as to a mounted
+ * drive. So a drive that will be written falls back only after a refusal that comes when donard has checked whether the drive
+ * is in use.  A lack of permission may come before that check.  For a regular file in forced compatibility mode, donard is not
+ * asked at all.
  */
 static bool may_fall_back(const struct cuf_file *file, int failure)
 {
@@ -270,7 +273,9 @@ static bool may_fall_back(const struct cuf_file *file, int failure)
 	       (failure == -EACCES || failure == -EPERM);
 }
 
-/* In compatibility mode donard has to say whether a drive that will be written is used by somebody else. */
+/*
+ * Can the file be used without asking donard?  Not a drive that will be written: donard has to check that no other user has it.
+ */
 static bool needs_no_word(const struct cuf_file *file)
 {
 	return cuf_flag(CUF_FLAG_FORCE_COMPAT) && (file->is_regular || !file->writable);

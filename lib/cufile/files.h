@@ -41,7 +41,7 @@ void cuf_file_free(struct cuf_file *file);
 /* The caller holds the home's lock. */
 struct cuf_file *cuf_file_find(uint64_t handle);
 /*
- * Was the file read straight into GPU memory of this context, or written from it?  A write proves nothing of reads, whose
+ * Was the file read straight into GPU memory of this context, or written from it?  A write proves nothing about reads, whose
  * route is tried at the first read.  If more than CUF_FILE_GPUS have been noted: no.
  */
 bool cuf_file_has_reached(const struct cuf_file *file, bool writes, const void *context);

@@ -82,7 +82,10 @@ static int take_loads(struct dl_phdr_info *info, size_t bytes, void *loads)
 	return 1;
 }
 
-/* How many libraries were ever loaded; 0: not known.  With our lock, so that no fork() leaves the loader's to a child. */
+/*
+ * Returns how many libraries were ever loaded; 0: unknown.  Takes our lock, so that no fork() leaves the loader's lock held in
+ * a child.
+ */
 static unsigned long long count_loads(void)
 {
 	unsigned long long loads = 0;
@@ -95,7 +98,7 @@ static unsigned long long count_loads(void)
 	return loads;
 }
 
-/* 0: not known. */
+/* Returns how many pages of addresses are mapped; 0: unknown. */
 static unsigned long long mapped_pages(void)
 {
 	FILE *statm = fopen("/proc/self/statm", "re");
@@ -123,8 +126,9 @@ static bool has_mapped_cuda(void)
 }
 
 /*
- * Is there a reason to ask the loader in a child?  Whoever loads CUDA there has a loader that works, and more addresses mapped
- * than at the last look.  How many that are is read for each request; the list of mappings would take too long.
+ * Is there a reason to ask the loader in a child of fork()?  A program that loaded CUDA in the child has a working loader
+ * there, and more addresses mapped than at the last check.  Their number is read for each request, since to read all mappings
+ * would take too long.
  */
 static bool may_have_cuda(void)
 {
@@ -140,8 +144,9 @@ static bool may_have_cuda(void)
 }
 
 /*
- * The program may load CUDA at any time, and never unloads it.  dlopen() looks through folders for the file before it looks
- * whether it is loaded, which is too much for each request of a program without CUDA: it is asked again after another load.
+ * The program may load CUDA at any time, and never unloads it.  dlopen() searches folders for the file before it checks whether
+ * it is loaded, which would cost each request of a program without CUDA too much.  So it is called only if a library was loaded
+ * since.
  */
 static void *find_library(void)
 {
@@ -362,7 +367,7 @@ static int lock_pages(void *context, void *pointer, size_t bytes)
 	return rc;
 }
 
-/* To be asked first: any other question about a stream that is being captured would end the capture. */
+/* Call this before any other question about the stream, which would end a capture. */
 static bool is_captured(void *stream)
 {
 	int status = 0, rc;

@@ -21,7 +21,7 @@ enum cuf_kind {
 	CUF_KIND_FOREIGN,	/* another device's, such as a mapping of a region; look_up() never says so */
 };
 
-/* What a pointer points to. */
+/* The memory behind a pointer. */
 struct cuf_pointer {
 	enum cuf_kind kind;
 	void *context;		/* for CUF_KIND_DEVICE, as is the range of its allocation: */
@@ -30,21 +30,21 @@ struct cuf_pointer {
 
 /* The library has one set of these calls, its tests another. */
 struct cuf_gpu {
-	/* Without CUDA all memory is the host's. */
+	/* Without CUDA all memory counts as the host's. */
 	int (*look_up)(const void *pointer, struct cuf_pointer *found);
 	/* Pins GPU memory as memory of donard.  Returns 0 or -errno, with the context's text. */
 	int (*pin)(struct donard_context *ctx, void *pointer, uint64_t bytes, struct donard_memory **memory);
 	int (*allocate)(void *context, size_t bytes, void **pointer);
 	void (*free)(void *context, void *pointer);
 	/*
-	 * A stream for our copies.  @after_calls: they come after what the calling thread's default stream and the
-	 * legacy default stream were given before, so that copies and sets for which the program called CUDA are complete,
-	 * of which CUDA's calls do not all wait.  Else the stream is ordered with no other.  Such a copy may wait for a
-	 * stream of the program that waits for a request of ours.  So it is not for threads of the pool, and not for who
-	 * holds a lock that a request needs.
+	 * Opens a stream for our copies.  @after_calls: copies in it come after everything that the calling thread's
+	 * default stream and the legacy default stream were given before.  So they see the results of the program's copies
+	 * and sets, for which not all calls of CUDA wait.  Such a copy may wait for a stream of the program that waits for
+	 * a request of ours, so no thread of the pool may use it, nor a thread that holds a lock that a request needs.
+	 * Without @after_calls the stream is ordered with no other.
 	 */
 	int (*open_stream)(void *context, bool after_calls, void **stream);
-	/* Waits for what such a copy would come after. */
+	/* Waits for everything that such a copy would come after. */
 	void (*settle_calls)(void *context);
 	/*
 	 * Locks whole pages of the host, so that this context's copies reach them by DMA.  Otherwise the driver copies

@@ -19,7 +19,7 @@ struct cuf_inode {
 	bool is_claimed;
 	pthread_mutex_t lock;		/* of what follows */
 	pthread_cond_t unlocked;	/* signalled when a range is unlocked */
-	struct cuf_range *ranges;	/* held or waited for; the newest first, so that nobody waits for whoever comes later */
+	struct cuf_range *ranges;	/* held or waited for; the newest first, so that no range waits for a later one */
 };
 
 static struct cuf_inode *inodes;	/* under CUF_LOCK_INODES, as are their users and claims */

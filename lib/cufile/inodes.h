@@ -24,10 +24,10 @@ void cuf_inode_put(struct cuf_inode *inode);
  * Keeps the drive that @fd has open from being mounted, until all callers have put the lock.  Returns 0, or -errno: no
  * descriptor is left.
  *
- * If somebody has the drive with O_EXCL already, only the kernel knows whether that is the program by @fd.  So *program_fd is
- * then a duplicate of it, which the caller closes before it puts the lock; else it is -1.  The next call tries to claim the
- * drive again, and so does each put, even of another drive: a drive and its partitions exclude each other.  The drive may be
- * mounted before that if the program deregisters its descriptor with O_EXCL, closes it afterwards, and keeps another.
+ * If the drive is open with O_EXCL already, only the kernel knows whether the program did that by @fd.  So *program_fd is then
+ * a duplicate of @fd, which the caller closes before it puts the lock; else it is -1.  The next call tries to claim the drive
+ * again, and so does each put, even of another drive, because a drive and its partitions exclude each other.  There is a gap:
+ * the drive can be mounted before that if the program deregisters its descriptor with O_EXCL, closes it, and keeps another.
  */
 int cuf_inode_claim(struct cuf_inode *inode, int fd, int *program_fd);
 
@@ -42,9 +42,9 @@ struct cuf_range {
 };
 
 /*
- * What the page cache has these bytes in, alone: whole pages, or whole blocks of the file system if they are larger.  For a
- * write that reads what lies beside its bytes, as one by the page cache does: if a direct write to the same page were under
- * way, the page would not have its bytes.
+ * Returns an exclusive range of the units in which the page cache holds these bytes: whole pages, or whole blocks of the file
+ * system if those are larger.  A write that also reads the bytes beside its own needs it, as a write through the page cache
+ * does: while a direct write to the same page is under way, the page lacks that write's bytes.
  */
 struct cuf_range cuf_inode_cached(const struct cuf_inode *inode, uint64_t start, uint64_t end);
 

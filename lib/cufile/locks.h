@@ -29,8 +29,8 @@ enum cuf_lock {
 extern pthread_mutex_t cuf_locks[CUF_LOCK_COUNT];
 
 /*
- * Between these a thread is not canceled: what it holds, nobody else would release.  Pairs may lie in each other.  A
- * cancellation that was asked for meanwhile comes at the thread's next cancellation point.
+ * A thread cannot be canceled between these two, because nobody else would release what it holds.  Pairs may be nested.  A
+ * cancellation that was requested meanwhile happens at the thread's next cancellation point.
  */
 void cuf_cancel_later(void);
 void cuf_cancel_again(void);

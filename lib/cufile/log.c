@@ -20,7 +20,7 @@
 
 static const char *const words[] = { "NOTICE", "ERROR", "WARN", "INFO", "DEBUG", "TRACE" };
 
-/* What a text tells a program to pass, and what stands for it in cufile.json, which has nothing for ALLOW_UNLISTED. */
+/* Remedies in the library's texts, and the settings of cufile.json that replace them.  ALLOW_UNLISTED has no such setting. */
 static const struct cli_term remedies[] = {
 	{ "pass ALLOW_BOUNCE, else", "set properties.force_compat_mode in cufile.json, else" },	/* an error of the drive */
 	{ "as root (CAP_SYS_ADMIN), or pass ALLOW_BOUNCE", "as root (CAP_SYS_ADMIN), or set properties.force_compat_mode in cufile.json" },
@@ -145,8 +145,9 @@ bool cuf_log_has(enum cuf_level level)
 }
 
 /*
- * Names of files hold any byte, and may be long: they neither begin a line nor push out what is said of them.  The texts are
- * too large for the stacks of some threads.  The caller holds the lock.
+ * Makes a line of the log.  A file's name may hold any byte and be long, so this escapes line ends and shortens the name rather
+ * than the message.  The texts are static because they are too large for the stacks of some threads.  The caller holds the
+ * lock.
  */
 static const char *line_of(const char *format, va_list args)
 {

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* In cuFile's order: each level includes all before it. */
+/* In cuFile's order: each level includes those before it. */
 enum cuf_level {
 	CUF_LOG_NOTICE,
 	CUF_LOG_ERROR,
@@ -23,7 +23,7 @@ enum cuf_level {
 int cuf_log_level_of(const char *word);
 /* @file is the log if it is not ""; else the log is in @folder, or in the working folder if that is "". */
 void cuf_log_set(enum cuf_level level, const char *file, const char *folder);
-/* Is a line of this level written?  For what costs more than the line. */
+/* Are lines of this level written?  Ask before computing something only for the log. */
 bool cuf_log_has(enum cuf_level level);
 void cuf_log(enum cuf_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cuf_log_close(void);

@@ -142,9 +142,9 @@ static bool may_cut(const struct cuf_use *use, const struct span *span)
 }
 
 /*
- * All that the page cache has of it, since the kernel drops what a direct write changes.  The file's size is asked for
- * again once the range is locked: others may have cut the file meanwhile.  Whoever cuts it later leaves it longer than
- * this range, because its own range would overlap this one otherwise, and it would wait.
+ * Locks all units of the page cache that hold the span, since the kernel drops those that a direct write changes.  Asks for the
+ * file's size again once the range is locked, because other requests may have cut the file meanwhile.  A later cut leaves the
+ * file longer than this range: its own range would overlap this one otherwise, and it would wait.
  */
 static void lock_span(const struct cuf_use *use, const struct span *span, struct cuf_range *range)
 {
@@ -172,7 +172,7 @@ static ssize_t write_span(struct cuf_engine *engine, const struct cuf_use *use, 
 	if (rc)
 		return -rc;
 	moved = cuf_engine_move(engine, true, use, span->start, stage->memory, 0, span->end - span->start);
-	/* Also of a write that failed: a queue splits it, and the part with the end may have been written. */
+	/* This is needed even if the write failed: a queue splits it, and the part with the end may have been written. */
 	rc = settle(use, span, size_before);
 	return rc ? rc : of_span(span, moved);
 }

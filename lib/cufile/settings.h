@@ -24,7 +24,7 @@ struct cuf_limits {
 int cuf_settings_load(void);
 /* Forgets them, and what the program set. */
 void cuf_settings_forget(void);
-/* Forgets only what was read; what the program set is kept for the next opening. */
+/* Forgets only the settings that were read; those that the program set are kept for the next opening. */
 void cuf_settings_unload(void);
 
 size_t cuf_size(enum cuf_size parameter);

@@ -21,14 +21,14 @@
 #include "gpu/cuda.h"
 
 #define KIB	1024ULL
-#define PAGE_BYTES	65536ULL	/* of a GPU: what is pinned together */
+#define PAGE_BYTES	65536ULL	/* a GPU's page, the unit of pinning */
 
 static uint64_t all_bytes;	/* on GPUs, of all engines together; atomic */
 
 enum life {
 	LIVES,
-	ENDED,			/* with its context; so the context may be gone, too, and nobody may make it current */
-	UNKNOWN,		/* CUDA does not say: nobody touches it any more */
+	ENDED,			/* its memory ended with its context, which therefore must not be made current any more */
+	UNKNOWN,		/* CUDA does not say, so the memory is not touched any more */
 };
 
 static enum life life_of(const struct cuf_stage *stage)
@@ -211,12 +211,12 @@ static void lock_for_context(struct cuf_stage *stage)
 	cuf_log(CUF_LOG_INFO, "memory for compatibility mode stays pageable: CUDA's error %d", rc);
 	if (!stage->stream || !stage->for_pool)
 		return;
-	/* Nothing would tell that this stream ended with its context. */
+	/* There is no way to find out later whether this stream ended with its context. */
 	cuf_gpu->close_stream(stage->context, stage->stream);
 	stage->stream = NULL;
 }
 
-/* Pages of its own: CUDA's lock on them must not reach memory that the heap gives to others. */
+/* Maps whole pages: CUDA locks pages, and must not lock memory that the heap gives to others. */
 static int allocate_on_host(struct cuf_stage *stage)
 {
 	stage->address = mmap(NULL, stage->bytes, PROT_READ | PROT_WRITE,

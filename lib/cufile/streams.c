@@ -263,9 +263,9 @@ static bool is_aligned(const struct cuf_file *file, const struct cuf_transfer *t
 }
 
 /*
- * Will the drive and the GPU do it by themselves, if the arguments stay as they are?  Where compatibility mode is allowed,
- * a request that finds no route goes through DRAM, and CUDA copies for it.  So there the drive must have reached the GPU
- * before, in the same direction.
+ * Will the request need no copy by CUDA, if its arguments do not change?  If compatibility mode is allowed, a request that
+ * finds no route goes through DRAM, and CUDA copies for it.  So the drive must then have reached the GPU before, in the same
+ * direction.
  */
 static bool goes_straight(const struct request *request)
 {
@@ -295,10 +295,10 @@ static bool is_on_host(const struct request *request)
 }
 
 /*
- * Only what needs no copy by CUDA, unless its size or offsets are changed until then.  (If its buffer is deregistered until
- * then, it fails: target.c.)  A cuMemFree() of the program waits for all
- * streams, and meanwhile the driver makes no copy (seen with 580.159): it would wait for this stream, and this stream for
- * the copy.
+ * Only a request that needs no copy by CUDA can run when the stream calls for it, because the program's cuMemFree() waits for
+ * all streams, and the driver makes no copy meanwhile (seen with 580.159): cuMemFree() would wait for this stream, and this
+ * stream for the copy.  The program may still change the size or offsets so that a copy is needed.  If it deregisters the
+ * buffer, the request fails (target.c).
  */
 static bool can_wait_for_its_turn(const struct request *request)
 {
@@ -331,7 +331,7 @@ static int add_request(struct request *request, void **number)
 
 static struct cuf_error submit(struct request *request)
 {
-	void *number, *stream = request->stream;	/* once it is added, whoever deregisters a failed stream may free it */
+	void *number, *stream = request->stream;	/* the request may be freed once it is added */
 	int rc, cuda;
 
 	request->flags = flags_of(request->stream);

@@ -112,19 +112,19 @@ static bool has_compat(const struct cuf_file *file)
 	return cuf_flag(CUF_FLAG_ALLOW_COMPAT) && file->plain_fd >= 0;
 }
 
-/* Not after an errno, which is the file system's: see cuf_engine_move(). */
+/* An errno comes from the file system, so compatibility mode would not help: see cuf_engine_move(). */
 static bool may_fall_back(const struct cuf_file *file, ssize_t failure)
 {
 	return cuf_is_code(failure) && cuf_is_unsupported(failure) && has_compat(file);
 }
 
 /*
- * Copies of what is not pinned come after the calls of CUDA that the caller made before.  Compatibility mode's do by
- * themselves; before the others this waits, while the request holds no lock.  Of a batch that was done when it was
- * submitted, and a stream has its own order.
+ * Copies of memory that is not pinned must come after the calls of CUDA that the caller made before.  Those of compatibility
+ * mode do so by themselves.  For the others this waits, while the request holds no lock.  It need not wait for a batch, for
+ * which the wait was made at its submission, nor in a stream, which has an order of its own.
  *
- * For what is pinned, the program waits: its synchronous calls are complete when they return, and nothing but a wait, which
- * costs more than a small request, would tell whether its kernels are.
+ * For pinned memory the program has to wait.  Its synchronous calls are complete when they return, but whether its kernels are
+ * can be found out only by a wait, which costs more than a small request.
  */
 static void settle(const struct cuf_use *use, const struct cuf_target *target)
 {
@@ -132,7 +132,7 @@ static void settle(const struct cuf_use *use, const struct cuf_target *target)
 		cuf_gpu->settle_calls(target->context);
 }
 
-/* In compatibility mode the CPU reads and writes it. */
+/* Fails for memory that a drive cannot reach.  In compatibility mode, the CPU reads and writes managed memory. */
 static ssize_t not_straight(const struct cuf_file *file, const struct cuf_target *target)
 {
 	if (target->kind == CUF_KIND_MANAGED && !has_compat(file))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What CUDA knows about the GPU at a PCI address. */
+/* Asks CUDA about the GPU at a PCI address. */
 #include "base/base.h"
 #include "donard/gpu.h"
 #include "gpu/device.h"

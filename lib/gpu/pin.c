@@ -107,7 +107,7 @@ static int no_region(struct donard_context *ctx, const struct dnd_gpu_range *ran
 			"donard_region_add(gpu-nvidia, %s)", range->gpu.number, range->gpu.bdf, range->gpu.bdf);
 }
 
-/* A GPU has one region that is ready; an earlier one may still be on its way out. */
+/* A GPU has at most one ready region; an earlier one may still be ending. */
 static int pin_in_its_region(struct donard_memory *memory, const struct dnd_gpu_range *range,
 			     const struct donard_region_list *list)
 {
@@ -138,7 +138,7 @@ static int pin(struct donard_memory *memory, const struct dnd_cuda *cuda, const 
 	return rc ? rc : dnd_gpu_make_synchronous(memory->ctx, cuda, range);
 }
 
-/* Where the program's memory lies, for a GPU that needs a flush. */
+/* Memory that the program allocated, on a GPU that needs a flush. */
 struct lent {
 	const struct dnd_cuda *cuda;
 	CUdeviceptr address;

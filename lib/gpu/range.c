@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What CUDA knows about an address that a program gives. */
+/* Asks CUDA about an address that a program gives. */
 #include "gpu/context.h"
 #include "gpu/driver.h"
 #include "gpu/range.h"

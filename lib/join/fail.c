@@ -128,7 +128,7 @@ static int direct_failed(struct dnd_join *join, bool writes, uint64_t offset, in
 	const char *what = writes ? "write" : "read";
 	bool refusal = error_number == EINVAL || error_number == EREMOTEIO;
 
-	/* A proof of one path says nothing about the others.  That DRAM gets the block tells more than an old proof. */
+	/* A proof on one path says nothing about the others.  And if DRAM gets the block, that is newer than the proof. */
 	if (join->dram != DND_DRAM_GETS && join->proven && !dnd_blockdev_has_paths(&join->drive->blockdev))
 		return drive_failed(join, what, offset, error_number, said, "Blocks went this way before");
 	if (join->dram == DND_DRAM_ASK_LATER)

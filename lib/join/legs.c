@@ -28,7 +28,7 @@
 
 #define LEG_PATH_BYTES 512
 
-/* A leg as a drive of its own, joined to the same region. */
+/* A leg that is opened as a drive of its own, and joined to the same region. */
 struct alone {
 	struct dnd_drive drive;
 	struct dnd_join join;
@@ -150,9 +150,9 @@ static bool lies_elsewhere(const struct dnd_trial *top, const struct dnd_place_o
 }
 
 /*
- * The nonce is not on the leg.  This leg may have failed, or a volume or the block been moved, since it was asked where the
- * block lies: then it is no fault of the route, and this returns 0.  Else the failure stays, or is that of a look which failed
- * for want of descriptors or memory: that shows no change.
+ * Called when the nonce is not on the leg.  Returns 0 if the route is not to blame: since the block was located, the leg may
+ * have failed, or the volume or the block may have been moved.  Else returns the failure.  If the drive could not be examined
+ * for want of descriptors or memory, returns that error.
  */
 static int excuse(const struct dnd_trial *top, const struct dnd_place_on_leg *copy, bool *proven)
 {
