@@ -8,7 +8,7 @@
 #include "cache/backing.h"
 #include "cache/log.h"
 
-#define DRIVE_BYTES	80	/* of the identity, for the drive alone: it is the same with and without a partition */
+#define DRIVE_BYTES	80	/* limits the drive's name, so that identities of the drive and its partitions begin alike */
 #define NAME_BYTES	256	/* for the drive's name; the longest, of an NVMe namespace without EUI, has 143 */
 
 static int read_identity(struct donard_context *ctx, const char *disk, char *text, size_t bytes)
@@ -32,7 +32,7 @@ void dnd_backing_fit(const char *text, char *identity, size_t bytes)
 		snprintf(identity, bytes, "%.*s#%08x", (int)kept, text, dnd_cache_checksum(0, text, length));
 }
 
-/* Appends ",part=1,start=2048" if the device is a partition: a number may be given to another part of the drive. */
+/* Appends ",part=1,start=2048" if the device is a partition: its number alone may be reused for another part of the drive. */
 static void add_partition(const struct donard_context *ctx, dev_t device, char *text, size_t bytes)
 {
 	size_t used = strlen(text);

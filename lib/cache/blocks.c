@@ -11,7 +11,7 @@
 
 struct dnd_cache_node {
 	struct dnd_cache_extent extent;
-	struct dnd_cache_node *left, *right;	/* left is the next one of those that are spare */
+	struct dnd_cache_node *left, *right;	/* in a spare node, left is the next spare one */
 	uint64_t priority;
 };
 
@@ -22,7 +22,7 @@ static uint64_t end_of(const struct dnd_cache_node *node)
 
 /* ---- the tree ---- */
 
-/* An increment by the golden ratio, mixed (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014). */
+/* SplitMix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014). */
 static uint64_t draw(struct dnd_cache_blocks *blocks)
 {
 	uint64_t drawn = blocks->seed += 0x9e3779b97f4a7c15U;
@@ -98,7 +98,7 @@ static void take_out(struct dnd_cache_blocks *blocks, struct dnd_cache_node *nod
 	blocks->spare = node;
 }
 
-/* The first extent that has this block, or lies behind it. */
+/* Returns the first extent that contains this block or lies behind it, or NULL. */
 static struct dnd_cache_node *first_from(const struct dnd_cache_blocks *blocks, uint64_t number)
 {
 	struct dnd_cache_node *node = blocks->root, *found = NULL;
@@ -116,7 +116,7 @@ static struct dnd_cache_node *first_from(const struct dnd_cache_blocks *blocks, 
 
 /* ---- extents ---- */
 
-/* Takes the blocks from @first to @end away from an extent that has some of them. */
+/* Removes the blocks from @first up to, but not including, @end from an extent that contains some of them. */
 static void cut(struct dnd_cache_blocks *blocks, struct dnd_cache_node *node, uint64_t first, uint64_t end)
 {
 	struct dnd_cache_extent *extent = &node->extent, behind = *extent;

@@ -136,7 +136,7 @@ static void close_fd(int fd)
 		close(fd);
 }
 
-/* The child of a fork() leaves alone what the kernel does for the parent. */
+/* The child of a fork() leaves the connection and the registrations alone: they are the parent's. */
 static void free_cache(struct donard_cache *cache)
 {
 	if (!cache->inherited) {
@@ -208,7 +208,7 @@ static int check(const struct donard_cache *cache)
 	return dnd_queue_check_thread(cache->source.queue);
 }
 
-/* While an answer is still to come, the link or the server may be what it waits for. */
+/* True only if no answer is still to come: otherwise the request may be waiting for the link or the server instead. */
 static bool waits_for_room(const struct donard_cache *cache)
 {
 	return cache->writes.first && cache->writes.first->waited && !cache->parts_busy;
@@ -274,7 +274,7 @@ static int check_range(struct donard_cache *cache, uint64_t drive_offset, uint64
 	return 0;
 }
 
-/* Sends the request at once if there is room.  A lost link, or a request that failed, shows with the completions. */
+/* Sends the request at once if there is room.  A lost link, or a request that failed to be sent, shows in a completion. */
 static int add(struct donard_cache *cache, const struct dnd_cclient_request *request, struct donard_memory *memory)
 {
 	int rc = dnd_cclient_add(cache, request, memory);
@@ -385,11 +385,11 @@ DND_PUBLIC int donard_cache_forget(struct donard_cache *cache, struct donard_mem
 				dnd_memory_name(memory), known->users);
 	if (dnd_cclient_memory_is_sent(cache, known)) {
 		rc = dnd_cclient_await_sent(cache, known);
-		/* Of other requests, for whoever polls the queue's descriptor. */
+		/* The wait may have completed other requests: wake a program that polls the queue's descriptor. */
 		if (cache->source.done)
 			dnd_queue_source_tell(&cache->source);
 	}
-	/* The end of the connection, or of the region, has let go of it. */
+	/* If the connection or the region has ended meanwhile, the memory is dropped already. */
 	if (!rc && known->memory)
 		dnd_cclient_memory_drop(cache, known);
 	return rc;

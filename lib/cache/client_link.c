@@ -16,7 +16,7 @@
 #define TICKS_PER_SILENCE 4
 #define BYE_MS		2000
 #define WAIT_MS		50
-#define NAP_FIRST_MS	50	/* between two calls on a server that has no window free */
+#define NAP_FIRST_MS	50	/* between two attempts to connect to a server that has no free window */
 #define NAP_MOST_MS	800
 #define MS_NS		1000000ULL
 
@@ -74,8 +74,8 @@ static int on_accepted(void *user, const void *bytes, size_t length)
 }
 
 /*
- * While this cache waits, keeps the queue's other caches alive, and lets go of what the queue has of regions that are being
- * removed.  Completions are taken later, and are to wake the program then.
+ * While this cache waits, keeps the queue's other caches alive, and releases what the queue holds of regions that are being
+ * removed.  The program takes its completions later, so the queue's descriptor is made readable for them.
  */
 static void work_for_others(struct donard_queue *queue)
 {
@@ -99,11 +99,11 @@ static int meanwhile(void *user)
 
 static const struct dnd_reach_ops reach_ops = { .accepted = on_accepted, .refused = on_refused, .give_up = meanwhile };
 
-/* Sends are parts, ping, got and bye; receives are answers, alive, released and withdrawn. */
+/* The sends are for parts of requests, ping, got and bye; the receives are for answers, alive, released and withdrawn. */
 static struct dnd_link_size link_size(uint32_t depth)
 {
 	return (struct dnd_link_size){
-		.data_requests = 2 * (depth + DND_WIRE_SPARE),	/* for each message: its bytes, and the read back */
+		.data_requests = 2 * (depth + DND_WIRE_SPARE),	/* for each message: a write of its bytes, and a read back */
 		.message_bytes = DND_WIRE_MESSAGE_BYTES,
 		.recvs = depth + DND_WIRE_SPARE,
 		.sends = depth + DND_WIRE_SPARE,
@@ -162,7 +162,10 @@ static int nap(struct donard_cache *cache, uint64_t until_ns)
 	return rc;
 }
 
-/* Until the drive has what clients that left have put into the log, or another client leaves. */
+/*
+ * Tries again while the server has no free window.  A window becomes free once its client has left, and the drive has all that
+ * this client put into the log.
+ */
 static int reach_patiently(struct donard_cache *cache)
 {
 	uint64_t until = dnd_now_ns() + cache->options.timeout_ms * MS_NS, nap_ms = NAP_FIRST_MS;
@@ -182,7 +185,7 @@ static int reach_patiently(struct donard_cache *cache)
 
 /* ---- what makes the queue's descriptor readable ---- */
 
-/* How long neither side may be silent */
+/* The longest time for which either side may be silent. */
 static uint64_t silence_ns(const struct donard_cache *cache)
 {
 	return dnd_min(cache->options.timeout_ms, cache->offer.silence_ms) * MS_NS;
@@ -285,7 +288,7 @@ void dnd_cclient_disconnect(struct donard_cache *cache)
 	dnd_reach_close(&cache->reach);
 }
 
-/* Ends the connection with the context's failure. */
+/* Ends the connection, and keeps the context's failure as the reason. */
 static void over(struct donard_cache *cache)
 {
 	cache->reason = dnd_failure_keep(cache->ctx);
@@ -336,7 +339,7 @@ static int on_data(void *user, uint64_t number)
 	return 0;
 }
 
-/* Polls once more, because answers and the reason may lie behind the first error. */
+/* Keeps polling, because answers, and the message that gives the reason, may be queued behind the first error. */
 static void collect_reason(struct donard_cache *cache)
 {
 	for (uint32_t i = 0; i < cache->link.size.recvs && cache->withdrawn == DND_WIRE_OK; i++)
@@ -428,8 +431,8 @@ static int answer(struct donard_cache *cache)
 }
 
 /*
- * Silence counts from a ping on, so a program that made no call for long loses nothing by that.  The ping's answer comes
- * after those of all that was posted before it, and each of these is a sign of life, too.
+ * Counts the server's silence only from a ping on, so that a time in which the program made no call does not count.  The server
+ * answers a ping after all that was posted before it, and each of those answers is a sign of life, too.
  */
 static bool is_silent(const struct donard_cache *cache)
 {
@@ -520,7 +523,7 @@ void dnd_cclient_bye(struct donard_cache *cache)
 	}
 }
 
-/* Waits a moment for what comes, of which the reason for an end is of no interest any more. */
+/* Waits a moment for messages and events.  If the connection ends meanwhile, the reason does not matter any more. */
 static int hear(struct donard_cache *cache)
 {
 	struct epoll_event event;
@@ -532,7 +535,7 @@ static int hear(struct donard_cache *cache)
 	return rc ? rc : dnd_reach_take_events(&cache->reach);
 }
 
-/* The server takes messages in their order, so the answer to a ping that is sent now says that it has all of them. */
+/* The server takes messages in order, so its answer to a ping that is sent now shows that it has all earlier ones. */
 void dnd_cclient_await_taken(struct donard_cache *cache)
 {
 	uint64_t until = dnd_now_ns() + silence_ns(cache);

@@ -17,7 +17,7 @@ struct dnd_cclient_memory *dnd_cclient_memory_known(struct donard_cache *cache,
 	return NULL;
 }
 
-/* The program that polls the queue's descriptor is to hear that a region goes away. */
+/* Starts or ends the watch that makes the queue's descriptor readable when the memory's region is being removed. */
 static void watch(struct donard_cache *cache, const struct donard_memory *memory, bool watch)
 {
 	struct epoll_event event = { .events = EPOLLPRI };
@@ -48,7 +48,7 @@ void dnd_cclient_memory_drop(struct donard_cache *cache, struct dnd_cclient_memo
 	dnd_memory_put(held);
 }
 
-/* Returns a free place, or that of the memory that was unused for the longest time. */
+/* Returns a free place, or else that of the memory unused for the longest time, which is dropped.  NULL: all are in use. */
 static struct dnd_cclient_memory *place_for(struct donard_cache *cache)
 {
 	struct dnd_cclient_memory *oldest = NULL;
@@ -138,8 +138,8 @@ static bool is_watched(const struct dnd_cclient_memory *one)
 }
 
 /*
- * At each call: a region that has called back keeps the queue's descriptor readable until it is seen here.  One system call for
- * all memories.
+ * Runs at each call, because a region that has called back keeps the queue's descriptor readable until it is seen here.  Makes
+ * one system call for all memories.
  */
 bool dnd_cclient_memories_look(struct donard_cache *cache)
 {
@@ -160,7 +160,7 @@ bool dnd_cclient_memories_look(struct donard_cache *cache)
 		if (!fds[i].revents || !dnd_region_called_back(&watched[i]->memory->region))
 			continue;
 		watched[i]->leaving = found = true;
-		watch(cache, watched[i]->memory, false);	/* it stays readable to its end */
+		watch(cache, watched[i]->memory, false);	/* else it keeps the queue's descriptor readable to its end */
 	}
 	return found;
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A request from its call to its completion.  It is cut into parts that the server takes at
- * once.  A part is sent when one of depth messages is free and, for a write, the window has
- * room; until then it waits here without a failure.
+ * A request from its call to its completion.  It is cut into parts, each small enough for the
+ * server to take in one message.  A part is sent when fewer than depth parts are in flight and,
+ * for a write, the window has room.  Until then it waits here, which is not a failure.
  */
 #include <stdlib.h>
 
 #include "cache/client.h"
 
 #define SENDS_SPARED	3	/* message slots that are kept for a ping, a got and a bye */
-#define SLOT_BITS	10	/* low bits of an id, for 1024 parts; the bits above change each time */
+#define SLOT_BITS	10	/* low bits of a part's id: its slot, one of 1024; the bits above change at each use */
 
 _Static_assert(DND_WIRE_DEPTH_MAX <= 1 << SLOT_BITS, "an id has room for the number of the part");
 
@@ -57,7 +57,7 @@ static int post(struct donard_cache *cache, struct ibv_send_wr *wr)
 	return -ECONNRESET;
 }
 
-/* DATA.  It is not signalled; the completion of the message behind it stands for both. */
+/* DATA.  The RDMA WRITE is not signalled; the completion of the message behind it stands for both. */
 static int put_data(struct donard_cache *cache, const struct dnd_cclient_request *request, uint64_t length,
 		    uint64_t at)
 {
@@ -293,7 +293,10 @@ int dnd_cclient_take_done(struct donard_cache *cache, const struct dnd_wire_mess
 	part->request = NULL;
 	cache->parts_busy--;
 	request->parts--;
-	/* A server of volatile NVRAM says so of everything, but its flushes end on the drive, and a read stores nothing. */
+	/*
+	 * A server with volatile NVRAM sets the flag in each answer.  It concerns only writes and trims: flushes end on the
+	 * drive, and a read stores nothing.
+	 */
 	if (message->flags & DND_WIRE_VOLATILE && (request->type == DND_WIRE_WRITE || request->type == DND_WIRE_TRIM))
 		request->completion.flags |= DONARD_COMPLETION_VOLATILE;
 	if (message->status != DND_WIRE_OK) {
@@ -324,7 +327,10 @@ void dnd_cclient_fail_all(struct donard_cache *cache)
 	}
 }
 
-/* Without a part in flight, only the room in the window is waited for, maybe for hours. */
+/*
+ * Ends requests whose region is being removed.  Parts in flight are still awaited, but no further part is sent: it may have to
+ * wait for room in the window for hours.
+ */
 static void stop_leaving(struct donard_cache *cache)
 {
 	struct dnd_failure before = dnd_failure_keep(cache->ctx);
@@ -351,7 +357,7 @@ void dnd_cclient_look_after(struct donard_cache *cache)
 
 /* ---- calls of the program ---- */
 
-/* A request of which a part was sent cannot be canceled; it ends by its answers. */
+/* A request of which a part was sent cannot be canceled; it ends when its parts have been answered. */
 static void cancel_one(struct donard_cache *cache, struct dnd_cclient_request *request)
 {
 	struct dnd_failure before;

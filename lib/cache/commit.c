@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Takes the requests of all clients since the last round: APPEND of each, one BARRIER for
- * all, then the ACKs.  The bytes of a write arrive before its message (DATA): one queue pair
- * keeps the order, and if a device may hold bytes back, the client has read them before.
+ * Takes the requests that came from all clients since the last round: APPEND of each, one
+ * BARRIER for all, then the ACKs.  The bytes of a write arrive before its message (DATA): one
+ * queue pair keeps the order, and if a device may hold bytes back, the client reads them back
+ * before it sends the message.
  */
 #include <stdlib.h>
 
@@ -11,7 +12,7 @@
 #define SUM_BYTES	(64U << 10)
 #define TAKE_MS		100	/* for the requests of one round; a trim may take long (blocks.c) */
 #define MS_NS		1000000ULL
-#define RESERVE_PART	4	/* this fraction of the places is kept for clients that have less than their share of it */
+#define RESERVE_PART	4	/* one place in so many is kept for clients that use less than their share of this reserve */
 
 struct group {
 	struct dnd_cache_server *server;
@@ -80,8 +81,8 @@ static void note_time(struct dnd_cache_server *server, uint64_t sequence)
 }
 
 /*
- * Fails for a write that no correct client sends, which ends the client.  After bytes that are not whole
- * blocks, all later bytes in the window would lie where no drive can fetch them.
+ * Fails for a write that no correct client sends; the failure ends the client's connection.  After bytes that are
+ * not whole blocks, all later bytes in the window would lie where no drive can fetch them.
  */
 static int check_write(struct dnd_cache_server *server, const struct dnd_cache_entry *entry)
 {
@@ -105,7 +106,7 @@ static bool trim_has_place(const struct dnd_cache_log *log)
 	return free_places(log) > log->super.records / RESERVE_PART;
 }
 
-/* Nobody's requests fill the log for the others: a client that has little in it finds a place, though the drive be slow. */
+/* No client can fill the log for the others: a client that has little in it finds a place even if the drive is slow. */
 static bool write_has_place(const struct dnd_cache_log *log, unsigned int window)
 {
 	uint64_t share = log->super.records / RESERVE_PART / log->super.windows;
@@ -182,7 +183,7 @@ static void take_flush(struct group *group, struct dnd_cache_request *request)
 	dnd_cache_list_add(&request->session->flushes, request);
 }
 
-/* Takes the requests of a client in their order.  -EAGAIN: the first one has to wait. */
+/* Takes the first waiting request of a client.  -EAGAIN: it has to wait longer. */
 static int take_request(struct group *group, struct dnd_cache_request *request)
 {
 	struct dnd_cache_session *session = request->session;
@@ -213,7 +214,10 @@ static int take_request(struct group *group, struct dnd_cache_request *request)
 	return 0;
 }
 
-/* The first request waits for the drive.  Reads do not, and requests have no order; what follows them stays behind the first. */
+/*
+ * The first request waits until the drive has made room.  Reads need no room, and requests have no order, so reads overtake it.
+ * All other requests stay behind it.
+ */
 static void let_reads_pass(struct dnd_cache_session *session)
 {
 	struct dnd_cache_list waiting = session->waiting;
@@ -255,8 +259,9 @@ static void take_session(struct group *group, struct dnd_cache_session *session)
 }
 
 /*
- * Does an older client have a request that may change something, and has sent no message since this one came?  That it took
- * what it reads is no sign of life: over soft iWARP, this machine's TCP took it.
+ * Does an older client have a request waiting that may change something, and has it sent no message since this client came?
+ * Then this client may be the successor of that one.  That the older client took the bytes that it reads is no sign of life:
+ * over soft iWARP, this machine's TCP took them.
  */
 static bool may_replace_another(const struct dnd_cache_server *server, const struct dnd_cache_session *session)
 {
@@ -271,7 +276,10 @@ static bool may_replace_another(const struct dnd_cache_server *server, const str
 	return false;
 }
 
-/* Those whose turn passed by take it in another round if what they waited for was taken, or else once the drive has made room. */
+/*
+ * Can a client that was passed by have its turn now, because the requests that it waited for have been taken?  Otherwise it
+ * has its turn once the drive has made room for them.
+ */
 static bool any_may_go_on(const struct dnd_cache_server *server)
 {
 	for (unsigned int i = 0; i < server->log.super.windows; i++)
@@ -281,8 +289,8 @@ static bool any_may_go_on(const struct dnd_cache_server *server)
 }
 
 /*
- * If the time ends with one client, the next round begins with the one behind it.  A client that may replace another waits for
- * all requests of that one.
+ * If the time is over after one client, the next round begins with the client behind it.  A client that may replace another
+ * waits until all requests of that other one have been taken.
  */
 static void take_in_turns(struct group *group)
 {
@@ -338,7 +346,7 @@ static void acknowledge(struct group *group)
 	}
 }
 
-/* Answers flushes that go to the drive, or whose NVRAM is volatile, once the tail has passed their records. */
+/* Answers flushes that have to reach the drive (all do if the NVRAM is volatile) once the tail has passed their records. */
 static void answer_flushes(struct dnd_cache_server *server, struct dnd_cache_session *session)
 {
 	while (session->flushes.first && session->flushes.first->sequence < server->log.tail) {
@@ -381,7 +389,7 @@ void dnd_cache_group(struct dnd_cache_server *server)
 		return;
 	}
 	server->sound = records;
-	/* Without an append there was no barrier; and after a reset the bytes in the NVRAM are not what the client sent. */
+	/* A reset of the NVRAM also causes a mismatch.  Without an append there was no barrier that would have reported it. */
 	if (group.mismatch && !dnd_cache_nvram_sound(server))
 		return;
 	acknowledge(&group);			/* ACK */

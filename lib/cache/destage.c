@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Writes the log to the drive: the trims of the plan, which a thread of its own does, then its writes in the
- * order of the drive, FLUSH, and only then TAIL.  The drive fetches the bytes from the NVRAM.
+ * Writes the log to the drive: first the trims of the plan, in a separate thread, then its writes in the order of
+ * their drive offsets, then FLUSH, and only then TAIL.  The drive fetches the bytes from the NVRAM.
  *
  * After any error the whole plan is done again, because a drive that failed a flush may
  * have lost data that it had taken before.
  *
- * Each batch of writes comes after a barrier in the same round, so that a device that was reset does not
- * give arbitrary bytes to the drive.  Another barrier, before TAIL, tells that it was not reset while the drive
- * fetched the last batch; else the records stay, and the next start writes them again.  Before the first TAIL it is
- * read back, too, whether the drive has what it was given (readback.c).
+ * Each batch of writes comes after a barrier in the same round, so that NVRAM whose device was reset does not
+ * give arbitrary bytes to the drive.  Another barrier, before TAIL, shows whether it was reset while the drive
+ * fetched the last batch; if so, the records stay, and the next start writes them again.  Before the first TAIL, a
+ * block is also read back from the drive, to see whether the drive has what it was given (readback.c).
  */
 #include <stdio.h>
 
@@ -20,7 +20,7 @@
 
 #define MS_NS		1000000ULL
 #define PLAN_RECORDS	4096
-#define LOW_PERCENT_MOST	50	/* may stay if a client waits although the log is below its high mark */
+#define LOW_PERCENT_MOST	50	/* limits the low mark if a client waits although the log is below its high mark */
 #define WRITES_AT_ONCE	32
 #define RUN_BYTES_MAX	(1U << 20)
 #define PAUSE_FIRST_MS	100
@@ -84,8 +84,8 @@ static bool all_wanted(const struct dnd_cache_server *server)
 }
 
 /*
- * Begins before a client is refused, as soon as the last free window is taken, and ends when none holds records of a client
- * that left.  As long as each has its client, nothing would be gained.
+ * Begins to destage for free windows as soon as the last one is taken, before a client is refused, and ends when no window
+ * holds records of a client that left.  As long as every window has a connected client, destaging would free none.
  */
 static void look_for_windows(struct dnd_cache_server *server)
 {
@@ -149,7 +149,7 @@ static void pause_for_a_while(struct dnd_destage *destage)
 	destage->state = DND_DESTAGE_PAUSED;
 }
 
-/* Also if there was no memory for a plan that nobody wants any more. */
+/* Also ends the failure of a plan for which there was no memory, once no plan is wanted any more. */
 static void fails_no_more(struct dnd_cache_server *server)
 {
 	if (server->destage.pause_ms)
@@ -240,9 +240,9 @@ static void write_some(struct dnd_cache_server *server)
 }
 
 /*
- * Somebody may have mounted the file system without barriers, or have declared the drive's cache write-through, since the
- * server started, or a table of device-mapper may lead to another drive: then a flush succeeds, and the drive is not told.
- * What nobody knows, such as of a leg that was lost since, does not count.
+ * Since the server started, somebody may have mounted the file system without barriers, declared the drive's cache
+ * write-through, or changed a table of device-mapper to lead to another drive.  Then a flush succeeds without reaching the
+ * drive.  Doubts that are not certain, such as those about a leg that was lost since, do not count.
  */
 static bool is_flushed(struct dnd_cache_server *server)
 {
@@ -278,7 +278,7 @@ static void flush(struct dnd_cache_server *server)
 	destage->under_way++;
 }
 
-/* If another program has truncated the file, it takes fewer bytes than it was given, and no request fails. */
+/* If another program has truncated the backing file, no request fails, but the file takes fewer bytes than it was given. */
 static void check_whole(struct dnd_cache_server *server)
 {
 	const struct dnd_destage *destage = &server->destage;
@@ -313,8 +313,8 @@ static void from_the_start(struct dnd_cache_server *server)
 }
 
 /*
- * DESTAGE: makes a plan, and begins to write.  The tail must not pass bytes for which a flush waits before they, or newer ones,
- * are on the drive.
+ * DESTAGE: makes a plan, and begins to write.  While a flush waits for some bytes, the tail must not pass them before they, or
+ * newer bytes of the same blocks, are on the drive.
  */
 static void plan(struct dnd_cache_server *server)
 {
@@ -347,7 +347,7 @@ static void begin_to_retire(struct dnd_destage *destage)
 	destage->retiring_ns = dnd_now_ns();
 }
 
-/* The time that the drive took to read what the client asked for is not the client's. */
+/* The time that the drive takes to read what the client asked for does not count against the client. */
 static bool is_slow_reader(const struct dnd_cache_server *server, const struct dnd_cache_session *session)
 {
 	uint64_t since = dnd_max(server->destage.retiring_ns, session->sending_ns);
@@ -355,7 +355,7 @@ static bool is_slow_reader(const struct dnd_cache_server *server, const struct d
 	return session->work_requests && dnd_now_ns() - since > server->options.timeout_ms * MS_NS;
 }
 
-/* Until the reads under way have been taken, no client begins another, and no record makes room. */
+/* Until the clients have taken the reads under way, no client can begin another read, and no record can be retired. */
 static void end_slow_readers(struct dnd_cache_server *server)
 {
 	char text[DND_TEXT_BYTES];
@@ -367,7 +367,7 @@ static void end_slow_readers(struct dnd_cache_server *server)
 			dnd_cache_session_fail(server->sessions[i], -ETIMEDOUT, text);
 }
 
-/* A drive that fails here gets the whole plan again, since nobody knows what else it has not got. */
+/* If the drive fails here, the whole plan is written again, since nobody knows what else the drive did not get. */
 static bool has_what_it_was_given(struct dnd_cache_server *server)
 {
 	int rc = dnd_cache_read_back(server);
@@ -404,7 +404,7 @@ static void retire(struct dnd_cache_server *server)
 	fails_no_more(server);
 }
 
-/* Does the whole plan again, or makes a new one if there was none.  It is not written as long as no flush would follow. */
+/* Writes the whole plan again, or makes a new one if there was none.  Waits as long as a flush would not reach the drive. */
 static void resume(struct dnd_cache_server *server)
 {
 	struct dnd_destage *destage = &server->destage;

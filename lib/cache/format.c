@@ -44,8 +44,8 @@ static bool has_magic(const struct dnd_cache_super *super, const char *magic)
 /*
  * If one copy is whole, this is a log, whatever the other copy is.  The checksum of another version may
  * lie elsewhere and cannot be checked, so such a log counts only if both copies name that version.  An interrupted
- * format leaves its mark in both copies, or beside a whole one; if the other was a log's and is not whole, it is damaged, and
- * all its records may be there.
+ * format leaves its mark in both copies, or in one beside a whole one.  If the copy beside the mark belongs to a log and is not
+ * whole, that log is damaged, and all its records may still be there.
  */
 int dnd_cache_look_for_log(struct dnd_cache_store *store, struct dnd_cache_super *super,
 			   enum dnd_cache_found *found)
@@ -160,7 +160,7 @@ static int write_supers(struct dnd_cache_store *store, const struct dnd_cache_su
 
 /*
  * The magic word says at first that a log is being laid out, and in the end that it is there.  A power cut
- * cannot tear it, so it leaves either a format that can be repeated, or a whole log.  Records and tails
+ * cannot tear this word, and so leaves either a format that can be repeated, or a whole log.  Records and tails
  * of a former log do not count, because they have another identity.
  */
 static int write_log(struct dnd_cache_store *store, const struct dnd_cache_super *super)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The memory and the drive of a server: opened by their names, or the program's own.  The server holds the program's
- * handles until it ends, as a request does, because a function that it calls may close them.
+ * The memory and the drive of a server: opened by their names, or handles that the program passed.  The server holds such
+ * handles until it ends, as a request in flight does, because a function of the program that it calls may close them.
  */
 #include <sys/file.h>
 
@@ -25,8 +25,8 @@ int dnd_cache_open_handles(struct dnd_cache_server *server, const char *nvram, c
 }
 
 /*
- * A log in a part of a region would not be found by whoever looks for one in front of a drive, and nobody could tell where
- * the next server has to claim.
+ * A log in a part of a region would not be found by a server that searches all regions for logs of its drive (others.c), and
+ * nobody could tell which part the next server has to claim.
  */
 static int check_extent(const struct donard_memory *nvram)
 {
@@ -38,7 +38,7 @@ static int check_extent(const struct donard_memory *nvram)
 			       (unsigned long long)nvram->length, (unsigned long long)info->region_bytes);
 }
 
-/* A reset before this call does not matter: what the memory holds is looked at now. */
+/* A reset before this call does not matter, because nothing that the memory holds has been read yet. */
 static int check_nvram(struct donard_memory *nvram)
 {
 	int rc = dnd_memory_check_mapped(nvram);
@@ -103,8 +103,8 @@ int dnd_cache_lock_file(struct dnd_cache_server *server)
 }
 
 /*
- * Closing the file is not enough: the program may keep it, and a child that the program forked has a copy of the descriptor,
- * which keeps the lock.  The lock stays as long as requests that did not end have the file: the drive may still write.
+ * Closing the file would not release the lock: the program may keep the file open, and a child that it forked has a copy of the
+ * descriptor.  The lock stays as long as requests that have not ended hold the file, because the drive may still write.
  */
 void dnd_cache_unlock_file(struct dnd_cache_server *server)
 {

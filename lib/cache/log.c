@@ -78,7 +78,7 @@ static void window_take(struct dnd_cache_log *log, const struct dnd_cache_record
 	window->records++;
 }
 
-/* Records are retired in the order in which they came, so the oldest bytes of a window go first. */
+/* Records are retired in the order in which they came, so the oldest bytes of a window are freed first. */
 static void window_give_back(struct dnd_cache_log *log, const struct dnd_cache_record *record)
 {
 	unsigned int number = dnd_cache_window_of(log, record->data_at);
@@ -203,7 +203,7 @@ int dnd_cache_append(struct dnd_cache_log *log, const struct dnd_cache_entry *en
 	return 0;
 }
 
-/* Consecutive records are contiguous up to the end of their ring, here and in the NVRAM; so a group is one access. */
+/* Up to the end of the ring, consecutive records are contiguous in DRAM and in the NVRAM, so a group takes one write. */
 static int write_records(struct dnd_cache_log *log)
 {
 	uint64_t places = log->super.records;
@@ -273,8 +273,8 @@ uint64_t dnd_cache_next_void(const struct dnd_cache_log *log, uint64_t sequence)
 }
 
 /*
- * The next record will say that these were durable, so by then the NVRAM must say that they are void.  The
- * type and the checksum are one piece of 8 bytes, which a power cut leaves old or new.
+ * The next record will say that the void records were durable, so by then the NVRAM must say that they are void.  The
+ * type and the checksum are one piece of 8 bytes, which a power cut leaves either old or new.
  */
 static int mark_voids(struct dnd_cache_log *log)
 {
@@ -293,8 +293,8 @@ static int mark_voids(struct dnd_cache_log *log)
 
 /*
  * A killed server may have left bytes that recovery has read, but that a power cut would still lose.  If the
- * other copy of the tail or a new epoch were written before they are durable, a cut could leave no tail
- * at all, or an older record in the place of one on which this epoch builds.
+ * other copy of the tail or a new epoch were written before these bytes are durable, a power cut could leave
+ * no tail at all, or an older record in the place of one on which this epoch builds.
  */
 static int keep_what_was_read(struct dnd_cache_log *log)
 {
@@ -304,8 +304,9 @@ static int keep_what_was_read(struct dnd_cache_log *log)
 }
 
 /*
- * A copy of the superblock that is not whole would be missing once the other is damaged as well.  A power cut may tear what is
- * written here; the other copy was read, so it is whole, and durable by now.  The barrier is that of the tail.
+ * Rewrites a copy of the superblock that is not whole, since the log would be lost if the other copy were damaged as well.  A
+ * power cut may tear what is written here, but the other copy was read, so it is whole, and durable by now.  The barrier of the
+ * tail makes this write durable, too.
  */
 static int mend_super(struct dnd_cache_log *log)
 {

@@ -22,8 +22,8 @@ static unsigned int windows_over(const struct dnd_cache_log *log, uint64_t bytes
 }
 
 /*
- * Goes on behind @most until each window that is over the mark has come down to it: all its records may lie there.  A mark
- * between two records, where bytes were skipped, is not noticed, which only takes longer.
+ * Looks behind the first @most records, too, until each window that is over the mark has come down to it: all records of such a
+ * window may lie there.  A mark between two records, where bytes were skipped, is not noticed, which only takes longer.
  */
 uint64_t dnd_cache_records_above(const struct dnd_cache_log *log, unsigned int percent, uint64_t most)
 {

@@ -11,8 +11,8 @@
 /* ---- one log ---- */
 
 /*
- * Do the names mean bytes that may be the same ones: of one drive, or of a drive and what lies on it ("D" and "D,part=1,...")?
- * What was too long for an identity (dnd_backing_fit()) may be anywhere on the drive.
+ * May the two identities name the same bytes: those of one drive, or of a drive and a part of it ("D" and "D,part=1,...")?  One
+ * that was too long and had to be cut (dnd_backing_fit()) may name any part of the drive.
  */
 static bool may_share_bytes(const char *one, const char *other)
 {
@@ -48,7 +48,7 @@ int dnd_cache_claims_drive(struct donard_context *ctx, struct dnd_cache_store *s
 
 /* Another region, which is read through its file, without a mapping. */
 struct other {
-	struct dnd_cache_store store;	/* first, so that the log's pointer to it is one to this */
+	struct dnd_cache_store store;	/* first, so that a pointer to it is also one to this struct */
 	struct dnd_region region;
 };
 
@@ -56,7 +56,7 @@ static int other_read(struct dnd_cache_store *store, uint64_t at, void *to, size
 {
 	const struct dnd_place place = { .region = &((struct other *)store)->region, .file_offset = at };
 
-	/* A region of one page has the first superblock alone. */
+	/* A region of one page has only the first superblock. */
 	if (at >= store->length_bytes) {
 		memset(to, 0, length_bytes);
 		return 0;
@@ -76,7 +76,10 @@ static int refuse(struct donard_context *ctx, const char *name, const char *driv
 			"with zeros (dd if=/dev/zero of=/dev/%s bs=1M).", name, drive_id, name);
 }
 
-/* Of a pmem device nobody reads anything here; to be served from, the region would have to be added with other pages. */
+/*
+ * A region lets nobody read memory that a pmem device has.  A log there cannot be served either, until the region is added with
+ * other pages.
+ */
 static bool may_hold_log(const struct dnd_region *region)
 {
 	return dnd_region_persistent(region) && region->info.page_type != P2PMEM_PAGES_PMEM;
@@ -91,15 +94,16 @@ static int unreadable(struct donard_context *ctx, int rc)
 }
 
 /*
- * These say that the region is not for this process now: its user may not open it, it has no node here (or another file in its
- * place), it is being taken away, or another process has it.  All others may pass, and its log be served again later.
+ * These errors say that this process cannot use the region now: the user may not open it, it has no node here (or another file
+ * is in the place of its node), it is being removed, or another process has it.  Any other error may be transient, so that the
+ * region's log may be served again later.
  */
 static bool may_be_passed_over(int rc)
 {
 	return rc == -EACCES || rc == -EPERM || rc == -ENODEV || rc == -ENOTTY || rc == -EBUSY;
 }
 
-/* Returns 1, 0 or -errno, which has a text unless it may be passed over. */
+/* Returns 1 if the region claims the drive, 0 if not, or -errno, which has a text unless it may be passed over. */
 static int look_into(struct donard_context *ctx, const char *name, const char *drive_id)
 {
 	struct other other;
@@ -118,8 +122,8 @@ static int look_into(struct donard_context *ctx, const char *name, const char *d
 }
 
 /*
- * A reset is told of once.  A server has its region for long; another one that starts, and looks at this region, has what it
- * reads for some milliseconds.
+ * Tries again after -EIO, because a reset is reported only once, and after -EBUSY.  A running server holds its region for long,
+ * but another server that starts and looks at this region, too, holds what it reads for only some milliseconds.
  */
 static int look_again(struct donard_context *ctx, const char *name, const char *drive_id)
 {

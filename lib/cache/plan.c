@@ -3,8 +3,9 @@
  * DESTAGE: plans what to write to the drive so that the oldest records can be retired.
  *
  * Only the newest bytes of each block are written, and only if one of these records has them.
- * If a newer record has them, that record stays in the log until they are on the drive.  But
- * who waits for a flush waits for these records: then it is their newest bytes.
+ * If a newer record has them, that record stays in the log until they are on the drive.  But a
+ * flush waits for these records: a plan for it writes the newest bytes among these records,
+ * even if a newer record outside of the plan replaces them.
  */
 #include <stdlib.h>
 
@@ -35,7 +36,7 @@ static uint64_t blocks_of(const struct dnd_cache_log *log, const struct dnd_cach
 	return record->length_bytes / log->super.block_bytes;
 }
 
-/* A run for each part of a record whose bytes are the newest. */
+/* Adds a run for each part of a record whose bytes are the newest. */
 static int add_newest(const struct dnd_cache_log *log, const struct dnd_cache_blocks *newest,
 		      const struct dnd_cache_record *record, struct list *list, uint64_t *coalesced_bytes)
 {
@@ -84,7 +85,7 @@ static void join(struct list *list, uint32_t run_bytes)
 		list->count = kept + 1;
 }
 
-/* Two trims of one place are one: their order does not matter, since all come before the writes. */
+/* Merges trims that overlap or are adjacent.  Their order does not matter, since all come before the writes. */
 static void merge(struct list *trims)
 {
 	size_t kept = 0;
@@ -105,7 +106,7 @@ static void merge(struct list *trims)
 	trims->count = kept + 1;
 }
 
-/* Which of the plan's records has the newest bytes of each block. */
+/* Finds which of the plan's records has the newest bytes of each block. */
 static int find_newest(const struct dnd_cache_log *log, uint64_t upto, struct dnd_cache_blocks *newest)
 {
 	int rc = dnd_cache_blocks_init(newest, upto + 1 - log->tail);

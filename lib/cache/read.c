@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reads the newest bytes of each block from the log or from the drive, which puts them
- * into the same memory behind the log.  RDMA WRITEs send them from there.
+ * Reads the newest bytes of each block from the log, or else from the drive.  The drive
+ * puts them into the same memory, behind the log.  RDMA WRITEs send both to the client.
  *
  * Bytes that a read takes from the log stay there until they were sent: nothing is retired
  * meanwhile, and no read begins while records wait to be retired.
@@ -17,7 +17,10 @@
 
 /* ---- where the bytes are ---- */
 
-/* The first of @count blocks, with those that follow it in one place: in the log, or where the drive will read them into. */
+/*
+ * Returns the first of @count blocks, with those that follow it contiguously: in the log, or in the place that the drive will
+ * read them into.
+ */
 static struct dnd_cache_piece piece_of(const struct dnd_cache_server *server, const struct dnd_cache_read *read,
 				       uint64_t first, uint64_t count)
 {
@@ -104,7 +107,7 @@ static void drive_has_read(struct dnd_cache_server *server, struct dnd_cache_io 
 			drive_failed(server, read, "the drive gave fewer bytes than it has: it is shorter than it was");
 		return;
 	}
-	if (completion->result == -ENOMEM) {	/* of the kernel: the drive is well */
+	if (completion->result == -ENOMEM) {	/* the kernel lacks memory: the drive works */
 		read->status = read->status ? read->status : DND_WIRE_NO_MEMORY;
 		return;
 	}
@@ -194,7 +197,7 @@ static void step(struct dnd_cache_server *server, struct dnd_cache_read *read)
 		release(server, read);
 }
 
-/* Has the client all its bytes, and no answer? */
+/* Does the client have all its bytes, but no answer yet? */
 static bool arrived(const struct dnd_cache_read *read)
 {
 	return read->used && read->session && read->request && !read->session->ends && !read->status && !read->drive_reads &&
@@ -259,7 +262,7 @@ static bool has_read(const struct dnd_cache_server *server, const struct dnd_cac
 	return false;
 }
 
-/* No client may have all places: one that does not take its bytes would hold them until it is given up. */
+/* No client may have all places: one that does not take its bytes would hold them until it is cut off. */
 static bool may_begin(const struct dnd_cache_server *server, const struct dnd_cache_session *session)
 {
 	if (session->ends || !session->reads.first)

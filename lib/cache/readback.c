@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Has the drive what it was given?  A bridge that passes what a drive writes into the NVRAM may lose what it reads from there: the
- * drive gets other bytes then, and reports success.  No proof of the queue tells, since persistent memory has no spare block
- * for it (queue/pair.c).  So before the tail moves for the first time a block of the plan is read back, and compared.
+ * Does the drive have what it was given?  A bridge may pass what a drive writes into the NVRAM, and still lose what the drive
+ * reads from there: the drive then gets other bytes, and reports success.  No proof of the queue shows this, since persistent
+ * memory has no spare block for it (queue/pair.c).  So before the tail moves for the first time, a block of the plan is read
+ * back and compared.
  *
- * What is lost this way looks to the drive like bytes of 0x00, or of 0xff.  A block with any other byte than the one excludes the
- * one; most exclude both at once.  A plan without such a block holds nothing that could be lost in that way.
+ * Instead of lost bytes, the drive gets 0x00 or 0xff.  A correct block with any byte but 0x00 excludes the first case, and
+ * one with any byte but 0xff the second; most blocks exclude both.  A plan without such a block holds nothing that could be
+ * lost in that way.
  *
- * A client can write its window whenever it likes.  One whose bytes are not those that were acknowledged is cut off, and the block
- * proves nothing.  It may also have put the acknowledged bytes back once the drive had fetched others.  So a client whose block
- * differs is cut off in any case, and the plan is written again.  Until the tail has moved, nobody else gets its window, so what the
- * drive fetches from there then are the bytes that it is compared with: if it differs again, the drive is blamed.
+ * A client can write its window at any time.  If its bytes there are not those that were acknowledged, the client is cut off,
+ * and the block proves nothing.  It may also have put the acknowledged bytes back after the drive had fetched others.  So a
+ * client whose block differs is cut off in any case, and the plan is written again.  Until the tail has moved, nobody else
+ * gets that window, so this time the drive fetches the very bytes that it is compared with: if the block differs again, the
+ * drive is blamed.
  */
 #include <stdio.h>
 
 #include "cache/server.h"
 
-#define PART_BYTES	4096U	/* so much of a block is looked at, at most */
-#define LOOKS		256	/* at so many blocks in one round */
-#define NOT_ZEROS	1U	/* it is excluded that the drive got 0x00 instead */
+#define PART_BYTES	4096U	/* at most so much of a block is compared */
+#define LOOKS		256	/* at most so many blocks are looked at in one round */
+#define NOT_ZEROS	1U	/* excluded: the drive got 0x00 instead */
 #define NOT_ONES	2U
 #define ALL_EXCLUDED	(NOT_ZEROS | NOT_ONES)
 
@@ -87,7 +90,7 @@ static void on_read(struct dnd_cache_server *server, struct dnd_cache_io *io, co
 		dnd_cache_check_gone(server, completion->error_code);
 }
 
-/* Over the complement, so that nothing is taken for the drive's that was there before. */
+/* Reads the block over its complement, so that bytes that were there before are not taken for the drive's. */
 static int ask(struct dnd_cache_server *server, const struct dnd_cache_run *block, uint8_t *bytes)
 {
 	struct dnd_readback *back = &server->destage.readback;
@@ -106,7 +109,7 @@ static int ask(struct dnd_cache_server *server, const struct dnd_cache_run *bloc
 	return rc == -EAGAIN || rc == -ENOMEM ? 0 : rc ? rc : 1;
 }
 
-/* Asks the drive for the block if that tells something new. */
+/* Reads the block from the drive if it can exclude a case that is not excluded yet, or else goes on to the next block. */
 static int look(struct dnd_cache_server *server)
 {
 	const struct dnd_cache_run block = block_of(server);
@@ -128,7 +131,7 @@ static int has_other_bytes(struct dnd_cache_server *server)
 			dnd_memory_name(server->nvram.memory));
 }
 
-/* The plan has the bytes of one write there, since no record's bytes lie over another's. */
+/* Returns the one write of the plan that has the bytes there: no record's bytes lie over another's. */
 static const struct dnd_cache_record *write_of(const struct dnd_cache_server *server, uint64_t data_at)
 {
 	const struct dnd_cache_log *log = &server->log;
@@ -143,7 +146,10 @@ static const struct dnd_cache_record *write_of(const struct dnd_cache_server *se
 	return NULL;
 }
 
-/* Are the bytes of the block's write not those that were acknowledged?  A reset of the device, too, changes them. */
+/*
+ * Do the bytes of the write that the block belongs to differ from those that were acknowledged?  A reset of the device changes
+ * them, too, so a new barrier has to show that there was none.
+ */
 static bool changed_meanwhile(struct dnd_cache_server *server)
 {
 	const struct dnd_cache_record *record = write_of(server, block_of(server).data_at);
@@ -156,7 +162,7 @@ static bool changed_meanwhile(struct dnd_cache_server *server)
 	return true;
 }
 
-/* Once the client is cut off, nothing changes any more.  It may have gone before. */
+/* Once the client is cut off, its bytes do not change any more.  It may have left before. */
 static int cut_off_the_writer(struct dnd_cache_server *server)
 {
 	unsigned int window = dnd_cache_window_of(&server->log, block_of(server).data_at);
@@ -167,7 +173,7 @@ static int cut_off_the_writer(struct dnd_cache_server *server)
 	return 1;
 }
 
-/* The client's queue pair is there until the end of the round, so the drive fetches nothing before. */
+/* A client that is cut off keeps its queue pair until the end of the round, so the plan is not written again before. */
 static int doubt(struct dnd_cache_server *server)
 {
 	struct dnd_readback *back = &server->destage.readback;

@@ -211,7 +211,7 @@ static int read_records(struct recovery *recovery)
 	return rc < 0 ? rc : 0;
 }
 
-/* A record is written only after the tail with its epoch is durable, and a whole tail never gets older. */
+/* A record is written only after a tail with its epoch is durable, so an epoch newer than any whole tail's shows damage. */
 static int tail_is_older(const struct dnd_cache_log *log, const struct dnd_cache_record *record)
 {
 	char what[96];

@@ -19,8 +19,8 @@ static int cannot_listen(struct dnd_cache_server *server, const struct sockaddr_
 }
 
 /*
- * Removes that file, but no other file that got its name meanwhile: renames what is there, looks at it, and puts it
- * back if it is another file.
+ * Removes the file with that device and inode, but no other file that got its name meanwhile: renames what is there,
+ * looks at it, and puts it back if it is another file.
  */
 static int remove_known(const char *path, dev_t device, ino_t inode)
 {
@@ -72,7 +72,7 @@ static int clear_way(struct dnd_cache_server *server, const struct sockaddr_un *
 	return rc ? cannot_listen(server, address, rc) : 0;
 }
 
-/* All users may ask for the status, whatever the umask is.  Returns 0, or the errno if there is no folder. */
+/* Makes the folder, which all users may enter whatever the umask is.  Returns 0, or the errno if there is no folder. */
 static int make_folder(void)
 {
 	if (mkdir(DND_REPORT_FOLDER, 0755))

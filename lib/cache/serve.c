@@ -8,7 +8,7 @@
 #include "cache/trimmer.h"
 
 #define TICK_MS			100
-#define GOING_MS		3000	/* how long the end of a region may stay behind the failure of its memory */
+#define GOING_MS		3000	/* how much later than the failure of its memory a region may report its end */
 #define FAREWELL_MS		500	/* for all clients together */
 #define FAREWELL_NAP_MS		20
 #define EVENTS_AT_ONCE		64
@@ -90,7 +90,7 @@ static void take_messages(struct dnd_cache_server *server)
 			dnd_cache_session_take(server->sessions[i]);
 }
 
-/* What has come from the others by now counts as older than all that this client will ask for. */
+/* Messages that the others have sent by now count as older than all that this client will ask for. */
 static void admit(struct dnd_cache_server *server, const struct dnd_happening *knock, uint32_t depth)
 {
 	take_messages(server);
@@ -195,7 +195,7 @@ static bool stop_asked(const struct dnd_cache_server *server)
 	return server->options.stop_fn && server->options.stop_fn(server->options.user);
 }
 
-/* Returns how many of the clients may not have it yet, whose descriptors are in server->fds. */
+/* Returns how many clients may not have the message yet, and puts their descriptors into server->fds. */
 static nfds_t tell_withdrawn(struct dnd_cache_server *server, enum dnd_wire_status status)
 {
 	nfds_t count = 0;
@@ -206,7 +206,7 @@ static nfds_t tell_withdrawn(struct dnd_cache_server *server, enum dnd_wire_stat
 	return count;
 }
 
-/* Waits for all clients together: each that is gone never takes it. */
+/* Waits for all clients together, because a client that is gone never takes the message. */
 static void withdraw_all(struct dnd_cache_server *server, enum dnd_wire_status status, const char *why)
 {
 	uint64_t until_ns = dnd_now_ns() + FAREWELL_MS * MS_NS;
@@ -239,7 +239,7 @@ static int fail_without_nvram(const struct dnd_cache_server *server)
 			". It is volatile: what was acknowledged, and not flushed to the drive, may be lost.");
 }
 
-/* While no request comes, no barrier does, which would tell of a reset.  This is none; it asks for the count of resets. */
+/* While no request comes, there is no barrier that would report a reset.  So this reads the region's count of resets. */
 static bool nvram_was_reset(const struct dnd_cache_server *server)
 {
 	return server->idle && dnd_region_check_resets(server->ctx, &server->nvram.memory->region);
@@ -303,7 +303,7 @@ static void wait_for_something(struct dnd_cache_server *server)
 
 	fds[count++] = (struct pollfd){ .fd = server->listener.events->fd, .events = POLLIN };
 	fds[count++] = (struct pollfd){ .fd = server->nvram.memory->region.fd, .events = POLLPRI };
-	/* Who asks, and cannot be answered yet, would wake the server at once, again and again. */
+	/* A program that asks, and cannot be answered yet, would wake the server at once, again and again. */
 	fds[count++] = (struct pollfd){ .fd = server->status_stuck ? -1 : server->status_fd, .events = POLLIN };
 	fds[count++] = (struct pollfd){ .fd = server->queue_fd, .events = POLLIN };
 	fds[count++] = (struct pollfd){ .fd = dnd_trimmer_descriptor(server->trimmer), .events = POLLIN };
@@ -331,7 +331,7 @@ static void run(struct dnd_cache_server *server)
 
 /* ---- the call ---- */
 
-/* The barrier fails as soon as the device is gone; the region may say so a little later. */
+/* The barrier fails as soon as the device is gone; the region may report that a little later. */
 static void see_what_broke(struct dnd_cache_server *server)
 {
 	struct pollfd pollfd = { .fd = server->nvram.memory->region.fd, .events = POLLPRI };
@@ -380,7 +380,7 @@ static int listen_for_clients(struct dnd_cache_server *server)
 	return 0;
 }
 
-/* Where it will listen, but for the clients: for them all has to be ready. */
+/* Opens the listener.  It does not listen for clients yet, because everything has to be ready for them first. */
 static int begin(struct donard_context *ctx, const struct donard_cache_serve_options *options, struct dnd_cache_server **out)
 {
 	struct dnd_cache_server *server = calloc(1, sizeof(*server));
@@ -452,7 +452,7 @@ DND_PUBLIC int donard_cache_serve_from(struct donard_memory *nvram, struct donar
 	int rc;
 
 	if (!nvram)
-		return -EINVAL;		/* nobody could read a text */
+		return -EINVAL;		/* without a context, nobody could read a text */
 	rc = begin(nvram->ctx, options, &server);
 	if (!rc)
 		rc = dnd_cache_take_handles(server, nvram, backing);

@@ -370,7 +370,7 @@ static int send_answers(struct dnd_cache_session *session)
 	return rc;
 }
 
-/* Answers say how much is released, too; a message of its own is sent if none is due, or much is free. */
+/* Answers also say how much is released.  A separate message is sent only if no answer is due, or if much was released. */
 static bool released_is_due(const struct dnd_cache_session *session)
 {
 	uint64_t news = dnd_cache_released(session) - session->told_bytes;
@@ -423,14 +423,17 @@ void dnd_cache_session_send(struct dnd_cache_session *session)
 
 /* ---- the end ---- */
 
-/* With iWARP a message has arrived only once the client closes the connection, which it does at once (lib/rdma/session.c). */
+/*
+ * With iWARP, only the end of the connection shows that the message has arrived: the client closes it at once
+ * (lib/rdma/session.c).
+ */
 static bool is_on_its_way(const struct dnd_cache_session *session)
 {
 	return dnd_link_sends_under_way(&session->link) ||
 	       session->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 }
 
-/* Answers may occupy all slots. */
+/* Returns -EAGAIN if answers occupy all slots. */
 static int tell_withdrawn(struct dnd_cache_session *session, enum dnd_wire_status status)
 {
 	int rc = session->told_withdrawn ? 0 :

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Gets memory and drive ready, up to a log that is served.  If it refuses something, it leaves all as it was. */
+/* Gets memory, drive and log ready to be served.  If it refuses one of them, it leaves everything as it was. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -72,7 +72,7 @@ static int read_first_block(struct dnd_cache_server *server, uint64_t at)
 
 	if (rc)
 		return rc;
-	/* Not before it has ended: the drive would write over what is put back then. */
+	/* Waits until the read has ended: otherwise the drive could overwrite the bytes that the caller puts back. */
 	do {
 		rc = donard_queue_wait(server->queue, 1, -1, &completion, 1);
 	} while (rc == -EINTR);
@@ -106,7 +106,10 @@ static int prove_route(struct dnd_cache_server *server, uint64_t at)
 	return rc;
 }
 
-/* Bytes of the proof may stay if it is killed.  They must not look like other data where there was nothing. */
+/*
+ * If the server is killed, bytes of the proof may stay in NVRAM that was empty.  The note that a format was begun keeps them
+ * from being taken for other data.
+ */
 static int prove_route_for_format(struct dnd_cache_server *server, uint64_t at)
 {
 	struct dnd_cache_store *store = &server->nvram.store;
@@ -178,7 +181,7 @@ static int may_format(struct dnd_cache_server *server, const struct dnd_cache_su
 	if (super->version != DND_CACHE_VERSION)
 		return dnd_cache_open(server->ctx, &server->nvram.store, &log);
 	rc = dnd_cache_open(server->ctx, &server->nvram.store, &log);
-	/* All of it may be there again, once the region is as large as it was. */
+	/* The whole log may be there again once the region is as large as it was. */
 	if (rc && super->length_bytes > server->nvram.store.length_bytes)
 		return rc;
 	/* Nobody has seen what it holds: there is no memory, or the NVRAM went away. */
@@ -240,8 +243,8 @@ static int check_drive(struct dnd_cache_server *server, const char *drive_id)
 }
 
 /*
- * The region may have come back a little smaller: then the log is whole, and the place behind it, in which reads are staged, is
- * not.  One block for each read is enough, because every window takes larger requests (format.c).
+ * The region may have come back a little smaller.  Then the log may be whole although the place behind it, in which reads are
+ * staged, is not.  One block for each read is enough, because every window takes larger requests (format.c).
  */
 static int check_staging(const struct dnd_cache_server *server)
 {
@@ -340,8 +343,9 @@ static int size_requests(struct dnd_cache_server *server)
 }
 
 /*
- * A client's window is a part of it; all of it is what this side sends from.  A port that is down keeps clients waiting and not
- * the server, which has a log to destage after a power cut before the network is there.
+ * Tries to register all of the memory: this side sends from all of it, and each client's window is a part of it.  A port that
+ * is down keeps clients waiting, but not the server, which may have a log to destage after a power cut before the network is
+ * up.
  */
 static int try_registration(const struct dnd_cache_server *server)
 {
@@ -350,7 +354,7 @@ static int try_registration(const struct dnd_cache_server *server)
 	return dnd_listener_try(&server->listener, server->nvram.memory, 0, &tried);
 }
 
-/* The log comes after all else that users choose: a format changes what is there, and no wrong path is to follow it. */
+/* The log comes after all else that users choose, so that a wrong path is found before a format changes what is there. */
 int dnd_cache_start(struct dnd_cache_server *server)
 {
 	int rc = open_nvram(server);
@@ -375,7 +379,7 @@ int dnd_cache_start(struct dnd_cache_server *server)
 	return rc;
 }
 
-/* Closes the queue first, so that no device writes into the memory once the program has it back, or nobody has it. */
+/* Closes the queue first, so that no device writes into the memory after it was freed, or returned to the program. */
 void dnd_cache_end(struct dnd_cache_server *server)
 {
 	donard_queue_close(server->queue);

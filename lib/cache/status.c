@@ -45,7 +45,7 @@ static int await_bytes(int fd, uint64_t until_ns)
 	return rc ? 0 : -EAGAIN;
 }
 
-/* All has to come by then, however often some of it does.  -ENODATA: the other side closed before the first byte, or died. */
+/* All bytes have to come by @until_ns, even if some keep coming.  -ENODATA: the other side closed before the first, or died. */
 static int read_all(int fd, uint64_t until_ns, void *to, size_t bytes)
 {
 	uint8_t *at = to;
@@ -73,7 +73,7 @@ static void make_safe(char *text, size_t text_bytes)
 	dnd_make_printable(text, text_bytes);
 }
 
-/* Anybody may listen there. */
+/* Any program may listen at that socket, and send any bytes. */
 static void make_texts_safe(struct donard_cache_status *status)
 {
 	make_safe(status->nvram, sizeof(status->nvram));

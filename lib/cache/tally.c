@@ -32,7 +32,7 @@ void dnd_tally_time(struct dnd_tally *tally, uint64_t ns)
 	tally->longest_ns = dnd_max(tally->longest_ns, ns);
 }
 
-/* The time that so many of a thousand did not exceed. */
+/* The time that @of_thousand out of a thousand requests did not exceed. */
 static uint64_t percentile(const struct dnd_tally *tally, unsigned int of_thousand)
 {
 	uint64_t wanted = (tally->timed * of_thousand + 999) / 1000, seen = 0;

@@ -36,8 +36,8 @@ void dnd_cache_tell(const struct dnd_cache_server *server, enum donard_cache_eve
 }
 
 /*
- * A drive is gone for good if it does not come back under the same descriptor.  The request may have asked for its
- * route first, which fails with another code, so the drive itself is asked, too.
+ * A drive is gone for good if it does not come back under the same descriptor.  If the request looked up its
+ * route first, it failed with another code, so this checks the drive itself, too.
  */
 void dnd_cache_check_gone(struct dnd_cache_server *server, const char *code)
 {

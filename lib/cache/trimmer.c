@@ -11,7 +11,7 @@
 #include "cache/log.h"
 #include "cache/trimmer.h"
 
-#define TRIM_BYTES	(256ULL << 20)	/* in one call: so long the end of the server may wait */
+#define TRIM_BYTES	(256ULL << 20)	/* in one call, for which the end of the server may have to wait */
 
 struct dnd_trimmer {
 	int fd;

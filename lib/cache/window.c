@@ -29,7 +29,7 @@ void dnd_cache_ring_take(struct dnd_cache_ring *ring, uint64_t length)
 	ring->head += skip + length;
 }
 
-/* The server may have sent @released before bytes were skipped in an empty window; then it is not newer. */
+/* The server may have sent @released before bytes were skipped in an empty window.  Then it is out of date, and ignored. */
 bool dnd_cache_ring_release(struct dnd_cache_ring *ring, uint64_t released)
 {
 	if (released > ring->head)
