@@ -11,7 +11,7 @@ int dnd_bdf_parse(const char *text, struct dnd_bdf *bdf)
 	unsigned int domain = 0, bus, device, function;
 	int used = 0;
 
-	/* sscanf() alone would pass over blanks, newlines and signs. */
+	/* sscanf() alone would accept blanks, newlines and signs. */
 	if (text[strspn(text, "0123456789abcdefABCDEF:.")])
 		return -EINVAL;
 	if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &used) != 4 ||

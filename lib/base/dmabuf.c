@@ -119,7 +119,7 @@ static ssize_t move_some(uint8_t *mapping, uint8_t *dram, size_t bytes, bool sto
 			process_vm_writev(getpid(), &near, 1, &far, 1, 0);
 }
 
-/* Tells whether the exporter took the mapping back, or the other end is not plain memory. */
+/* Returns -ENODEV if the exporter took the mapping back, or -EFAULT if the other end is not plain memory. */
 static int whose_fault(uint8_t *mapping)
 {
 	uint8_t byte;

@@ -128,7 +128,7 @@ enum dnd_error dnd_error_of(const char *word, int error_number)
 	return from_errno(error_number);
 }
 
-/* Two paths, of which many bytes become escapes.  No memory is allocated, which may be what failed. */
+/* Room for two paths in which many bytes become escapes.  It is on the stack, because allocating memory may be what failed. */
 #define LONGEST_BYTES	(3 * PATH_MAX)
 
 /* Shortens @text in place. */
@@ -138,10 +138,10 @@ static void put(struct dnd_failure *failure, char *text)
 	memcpy(failure->text, text, strlen(text) + 1);
 }
 
-/* How the format of a text begins that is about one object. */
+/* The ways in which a format begins if its text is about one object. */
 static const char *const openings[] = { "%s", "gpu:%d", "gpu:%u", "gpu:%s", "%#llx", "dram" };
 
-/* @ending: what is appended, which may begin with the colon */
+/* Returns the opening of @format, or NULL if the text names no object.  @ending is appended, and may supply the colon. */
 static const char *opening_of(const char *format, const char *ending)
 {
 	for (size_t i = 0; i < sizeof(openings) / sizeof(openings[0]); i++) {
@@ -153,7 +153,7 @@ static const char *opening_of(const char *format, const char *ending)
 	return NULL;
 }
 
-/* The arguments may be strings of the failure itself. */
+/* Formats into local buffers, because the arguments may be strings of the failure itself. */
 static void set_text(struct dnd_failure *failure, const char *ending, const char *format, va_list args)
 {
 	const char *opening = opening_of(format, ending);
@@ -173,7 +173,7 @@ static void set_text(struct dnd_failure *failure, const char *ending, const char
 	failure->fault = (struct dnd_fault){ 0 };
 }
 
-/* Names in front give way to what is appended, which is the cause or the remedy. */
+/* If the whole is too long, the names in front are shortened, and not what is appended: the cause or the remedy. */
 static void append(struct dnd_failure *failure, const char *before, const char *text, const char *after)
 {
 	char whole[2 * DND_TEXT_BYTES];

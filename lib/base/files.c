@@ -135,7 +135,10 @@ bool dnd_no_sysfs(const char *root, char *text, size_t text_bytes)
 	return true;
 }
 
-/* Another one than that of @root, and no sysfs: a container may have parts of sysfs, each mounted by itself. */
+/*
+ * Is @path on another file system than @root, and is that one no sysfs?  A container may have parts of sysfs that are each
+ * mounted by themselves, and those hide nothing.
+ */
 static bool is_over_mounted(const char *path, dev_t root)
 {
 	struct statfs fs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * See handle.h.  The records of a debug build are never taken back, so that they need no lock: a thread finds each of them
- * whole or not at all, also in the child of a fork().
+ * See handle.h.  A debug build never frees its records of handles, so they need no lock: a thread finds a record whole or not
+ * at all, also in the child of a fork().
  */
 #include <stdio.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static struct record *find(const void *handle)
 	return record;
 }
 
-/* Without memory for a record the handle stays unknown, and passes. */
+/* If there is no memory for a record, the handle stays unknown, and the checks accept it. */
 void dnd_handle_made(enum dnd_handle_kind kind, const void *handle, struct donard_context *ctx)
 {
 	struct record **bucket = bucket_of(handle), *record = malloc(sizeof(*record));
@@ -103,7 +103,7 @@ bool dnd_handle_mark(const void *handle)
 	return !record || !__atomic_exchange_n(&record->freed, true, __ATOMIC_ACQ_REL);
 }
 
-/* Overwritten, so that it hides no leak from tools that follow its pointers. */
+/* Overwrites a recorded handle instead of freeing it; its pointers would hide leaks from tools that follow them. */
 void dnd_handle_free(void *handle, size_t bytes)
 {
 	if (!find(handle)) {

@@ -10,7 +10,10 @@
 #include "base/files.h"
 #include "base/maplimit.h"
 
-/* The errno of a mapping of nothing, or 0.  Where mlockall() locks all that comes, one of DRAM is filled for a moment. */
+/*
+ * Makes an anonymous mapping, and removes it.  Returns the errno, or 0.  Under mlockall(MCL_FUTURE), a mapping of DRAM is
+ * filled with pages for that moment.
+ */
 static int try_mapping(uint64_t bytes, bool dram)
 {
 	void *map = mmap(NULL, bytes, dram ? PROT_READ | PROT_WRITE : PROT_NONE,
@@ -22,7 +25,10 @@ static int try_mapping(uint64_t bytes, bool dram)
 	return 0;
 }
 
-/* Of /proc/self/statm: 0 is all address space, 5 what RLIMIT_DATA counts, and stacks.  0 if that is not known. */
+/*
+ * Reads a field of /proc/self/statm, in bytes: 0 is all address space, 5 is what RLIMIT_DATA counts plus the stacks.  Returns 0
+ * if that is not known.
+ */
 static uint64_t used_bytes(unsigned int field)
 {
 	unsigned long long pages[6] = { 0 };
@@ -44,13 +50,13 @@ static bool is_limited(int resource, unsigned long long *limit)
 	return true;
 }
 
-/* Would a mapping of @bytes pass the limit of what has @used bytes? */
+/* Would a mapping of @bytes exceed the limit of a resource of which @used bytes are in use? */
 static bool passes(int resource, uint64_t used, uint64_t bytes, unsigned long long *limit)
 {
 	return is_limited(resource, limit) && (bytes > *limit || used > *limit - bytes);
 }
 
-/* Without stdio, which would need memory. */
+/* Does not use stdio, which would allocate memory. */
 static bool has_all_mappings(uint64_t *most)
 {
 	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -63,7 +69,7 @@ static bool has_all_mappings(uint64_t *most)
 			count += text[i] == '\n';
 	if (maps >= 0)
 		close(maps);
-	/* The file also shows a page of the kernel's, which does not count. */
+	/* The file also lists a page of the kernel, which the limit does not count. */
 	return !dnd_number_at("/proc/sys/vm/max_map_count", most) && count >= *most;
 }
 
@@ -94,7 +100,7 @@ bool dnd_map_limit(int error_number, uint64_t bytes, bool dram, char *text, size
 		return false;
 	if (error_number == ENOMEM)
 		return of_memory(bytes, dram, text, text_bytes);
-	/* A mapping of nothing fails with EAGAIN for no other reason. */
+	/* Only the limit of locked memory makes an anonymous mapping fail with EAGAIN. */
 	if (!is_limited(RLIMIT_MEMLOCK, &limit))
 		return false;
 	snprintf(text, text_bytes, "this process locks all its memory (mlockall), and may lock %llu bytes. Raise the limit (ulimit -l)",

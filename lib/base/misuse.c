@@ -19,7 +19,7 @@ int dnd_handle_check(enum dnd_handle_kind kind, const void *handle, const char *
 	return -EBADF;
 }
 
-/* To write to standard error is what abort() leaves a program to be found by; only a debug build does so. */
+/* Writes to standard error, because an aborted program cannot report the failure otherwise.  Only a debug build does so. */
 static void end(const char *text)
 {
 	fprintf(stderr, "libdonard: %s\n", text);
@@ -35,7 +35,7 @@ void dnd_handle_demand(enum dnd_handle_kind kind, const void *handle, const char
 		end(text);
 }
 
-/* Of two threads that free it at once, the second one finds it freed. */
+/* If two threads free the handle at once, the second finds it marked as freed, and aborts the program. */
 void dnd_handle_let_go(enum dnd_handle_kind kind, const void *handle, const char *call)
 {
 	dnd_handle_demand(kind, handle, call);

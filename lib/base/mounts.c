@@ -48,7 +48,10 @@ bool dnd_mount_parse(char *line, struct dnd_mount *mount)
 	       sscanf(device, "%u:%u", &mount->major_number, &mount->minor_number) == 2;
 }
 
-/* The next option behind @at, which is the first one at the start, or NULL; *length is without the comma. */
+/*
+ * Returns the option behind @at, or the first one if @at is NULL.  Returns NULL behind the last one.  *length is without
+ * the comma.
+ */
 static const char *next_option(const struct dnd_mount *mount, const char *at, size_t *length)
 {
 	at = at ? at + *length : mount->options;

@@ -12,7 +12,7 @@
 #include "base/nodes.h"
 
 #define MAPPER		"mapper/"
-#define LINKS_MAX	40	/* as the kernel follows */
+#define LINKS_MAX	40	/* as many as the kernel follows */
 
 static bool is_below(const char *folder, const char *root)
 {
@@ -37,7 +37,7 @@ static bool real_folder(const char *path, char folder[PATH_MAX])
 	return true;
 }
 
-/* Where a link leads, which need not exist.  Returns false if @path is no link. */
+/* Replaces a link by its target, which need not exist.  Returns false if @path is no link. */
 static bool follow(char path[PATH_MAX])
 {
 	char target[PATH_MAX];
@@ -93,7 +93,7 @@ static bool read_below(const struct wanted *wanted, char *text, size_t text_byte
 	return !rc;
 }
 
-/* A name of device-mapper, in which \x20 may stand for a blank. */
+/* Decodes a name of device-mapper, in which \x20 may stand for a blank. */
 static void decode(const char *from, char *to, size_t to_bytes)
 {
 	const char *end = to + to_bytes - 1;
@@ -111,7 +111,7 @@ static void decode(const char *from, char *to, size_t to_bytes)
 	*to = '\0';
 }
 
-/* The kernel may know the name as libdm escapes it, and udev may have escaped that of the node. */
+/* Compares decoded names: libdm may have escaped the name that the kernel knows, and udev the name of the node. */
 static bool is_same_name(const char *a, const char *b)
 {
 	char decoded_a[NAME_MAX + 1], decoded_b[NAME_MAX + 1];
@@ -121,7 +121,7 @@ static bool is_same_name(const char *a, const char *b)
 	return !strcmp(decoded_a, decoded_b);
 }
 
-/* A device of device-mapper has a number for its name, and the name of its node in a file. */
+/* The kernel calls a device of device-mapper dm-N; the file dm/name has the name of its node. */
 static int note_volume(void *user, const char *disk)
 {
 	struct wanted *wanted = user;
@@ -216,7 +216,10 @@ static void append_doubled(char *name, size_t name_bytes, const char *from, size
 	name[at] = '\0';
 }
 
-/* A person may make any folder: "VG/LV" is LVM's if there is such a volume, or if @volume is another one of that group. */
+/*
+ * Is "VG/LV" the name of another volume?  Anybody may make folders below /dev, so it counts as a name of LVM only if there is
+ * such a volume, or if @volume is another one of that group.
+ */
 static bool is_other_of_group(const char *sysfs_root, const char *node, const char *volume, dev_t device)
 {
 	const char *slash = strchr(node, '/');
@@ -232,7 +235,7 @@ static bool is_other_of_group(const char *sysfs_root, const char *node, const ch
 	return (!strncmp(name, volume, group) && volume[group] != '-') || is_other_volume(sysfs_root, name, device);
 }
 
-/* @volume: the name that device-mapper has for @device, or "".  Says nothing against a name that the kernel does not know. */
+/* @volume: the name that device-mapper has for @device, or "".  Returns false for a name that the kernel does not know. */
 static bool is_name_of_other(const char *sysfs_root, const char *node, const char *volume, dev_t device)
 {
 	const char *slash = strchr(node, '/');
@@ -244,7 +247,7 @@ static bool is_name_of_other(const char *sysfs_root, const char *node, const cha
 		return volume[0] ? !is_same_name(node + strlen(MAPPER), volume) :
 				   is_other_volume(sysfs_root, node + strlen(MAPPER), device);
 	if (!strncmp(node, "md/", 3)) {
-		/* The kernel's name of an array that mdadm was told to make by that one.  It does not know other arrays' names. */
+		/* The kernel's name of an array, if mdadm was told to use that one.  It does not know the names of others. */
 		snprintf(array, sizeof(array), "md_%s", node + 3);
 		return is_other_disk(sysfs_root, array, device);
 	}

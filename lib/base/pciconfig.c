@@ -5,9 +5,9 @@
 #include "base/files.h"
 #include "base/pciconfig.h"
 
-#define ORDINARY	64	/* where ordinary capabilities begin, and as far as others than root can read */
+#define ORDINARY	64	/* where ordinary capabilities begin; only root can read them */
 #define EXTENDED	0x100	/* where extended ones begin */
-#define ORDINARY_LEAST	4	/* of a capability */
+#define ORDINARY_LEAST	4	/* bytes of the shortest capability */
 #define EXTENDED_LEAST	8
 
 int dnd_config_read(const char *path, struct dnd_config *config)

@@ -8,7 +8,10 @@
 
 #define ESCAPED_BYTES	4	/* "\x1b" */
 
-/* How many bytes a character has that begins with @lead, and the limits of its second byte; 0 if none begins so. */
+/*
+ * Returns how many bytes a UTF-8 character that begins with @lead has, or 0 if none begins so.  Sets the limits of its second
+ * byte.
+ */
 static size_t sequence(unsigned char lead, unsigned char *low, unsigned char *high)
 {
 	*low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;	/* else overlong */
@@ -173,7 +176,7 @@ static bool within_character(char byte)
 	return (byte & 0xc0) == 0x80;
 }
 
-/* Takes at least @count bytes out of the middle of the part, and whole characters. */
+/* Cuts at least @count bytes, and only whole characters, out of the middle of the part. */
 static void cut_middle(char *part, size_t length, size_t count)
 {
 	size_t head = (length - count) / 2, tail = head + count;

@@ -94,11 +94,11 @@ const char *dnd_node_obstacle(const char *path, bool writes)
 	return NULL;
 }
 
-/* getgrgid() returns memory of all threads, and each has a context of its own. */
+/* Does not use getgrgid(), which returns memory that all threads share. */
 static bool group_name(gid_t gid, char *name, size_t name_bytes)
 {
 	struct group group, *found = NULL;
-	char members[16384];	/* more than that is as good as a group without a name */
+	char members[16384];	/* a group with more is treated as one without a name */
 
 	if (getgrgid_r(gid, &group, members, sizeof(members), &found) || !found)
 		return false;

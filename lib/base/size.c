@@ -50,12 +50,12 @@ DND_PUBLIC int donard_parse_size(const char *text, uint64_t *bytes)
 	return 0;
 }
 
-/* By integers: the decimal point of printf() is a comma in many a program's locale. */
+/* Returns @bytes in hundredths of 2^@shift.  Uses integers, because printf() writes a comma for the point in some locales. */
 static unsigned long long hundredths(uint64_t bytes, int shift)
 {
 	uint64_t whole = bytes >> shift, rest = bytes - (whole << shift);
 
-	if (shift > 50) {	/* else the product has no room; a KiB is nothing of an EiB */
+	if (shift > 50) {	/* else the product overflows; a KiB does not show in an EiB */
 		rest >>= 10;
 		shift -= 10;
 	}

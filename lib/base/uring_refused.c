@@ -25,7 +25,7 @@ static int refusal_of(long rc)
 	return rc < 0 && dnd_uring_is_refused(-errno) ? errno : 0;
 }
 
-/* The kernel has no eventfd of the ring to take back, and says so where the call is allowed. */
+/* The ring has no eventfd to unregister: where the second call is allowed, it fails with an errno that is no refusal. */
 int dnd_uring_try(int fd)
 {
 	int refused = refusal_of(syscall(SYS_io_uring_enter, fd, 0, 0, 0, NULL, 0));
@@ -75,13 +75,16 @@ static int sysctl_value(const char *path, int otherwise)
 	return dnd_text_at(path, text, sizeof(text)) || sscanf(text, "%d", &value) != 1 ? otherwise : value;
 }
 
-/* -1, as the kernel has it by itself: no group. */
+/* -1 means no group, and is the kernel's default. */
 static int sysctl_group(void)
 {
 	return sysctl_value("/proc/sys/kernel/io_uring_group", -1);
 }
 
-/* As io_uring_allowed() in io_uring/io_uring.c does: 1 allows it to CAP_SYS_ADMIN and to one group only. */
+/*
+ * Decides as io_uring_allowed() in io_uring/io_uring.c does: 1 allows io_uring only with CAP_SYS_ADMIN, or in one group.
+ * Returns 0 if it is allowed, or else the value of the sysctl.
+ */
 static int sysctl_forbids(void)
 {
 	int disabled = sysctl_value("/proc/sys/kernel/io_uring_disabled", 0);

@@ -94,7 +94,7 @@ __attribute__((constructor)) static void begin(void)
 	pthread_atfork(before_fork, after_fork, after_fork);
 }
 
-/* CUDA before 11.3 has none. */
+/* CUDA before 11.3 has no cuFlushGPUDirectRDMAWrites(). */
 static bool is_optional(const void *place)
 {
 	return place == &calls.flush;

@@ -3,7 +3,7 @@
 #include "gpu/device.h"
 #include "memory/memory.h"
 
-#define DEFAULT_BYTES	(64ULL << 20)	/* the length of memory whose name implies none: dram, gpu:N */
+#define DEFAULT_BYTES	(64ULL << 20)	/* of memory that is allocated here, if no length is given */
 
 /* Allocates GPU memory that is freed with @memory; NICs reach it through the GPU's region. */
 static int open_gpu(struct donard_context *ctx, const struct dnd_spec *spec, uint64_t length,

@@ -11,7 +11,7 @@
 #include "gpu/pin.h"
 #include "gpu/range.h"
 
-#define PIN_WAIT_SECONDS	5	/* of calls that signals end */
+#define PIN_WAIT_SECONDS	5	/* for how long a call that signals interrupt is repeated */
 
 static enum dnd_error error_of(int error_number)
 {
@@ -37,7 +37,7 @@ static enum dnd_error error_of(int error_number)
 	}
 }
 
-/* The module gives the cause and the remedy; what CUDA's allocator does is added to the cause that it may have. */
+/* The module reports the cause and the remedy.  If CUDA's allocator may be behind the cause, this adds what it does. */
 static const char *more_of(const struct p2pmem_pin_gpu *pin)
 {
 	static const char cause[] = "is pinned through";
@@ -107,7 +107,7 @@ static int no_region(struct donard_context *ctx, const struct dnd_gpu_range *ran
 			"donard_region_add(gpu-nvidia, %s)", range->gpu.number, range->gpu.bdf, range->gpu.bdf);
 }
 
-/* A GPU has at most one ready region; an earlier one may still be ending. */
+/* A GPU has at most one region that is ready; the removal of an earlier one may still be under way. */
 static int pin_in_its_region(struct donard_memory *memory, const struct dnd_gpu_range *range,
 			     const struct donard_region_list *list)
 {
@@ -138,13 +138,13 @@ static int pin(struct donard_memory *memory, const struct dnd_cuda *cuda, const 
 	return rc ? rc : dnd_gpu_make_synchronous(memory->ctx, cuda, range);
 }
 
-/* Memory that the program allocated, on a GPU that needs a flush. */
+/* Where the program's memory lies, for a GPU that needs a flush. */
 struct lent {
 	const struct dnd_cuda *cuda;
 	CUdeviceptr address;
 };
 
-/* Asks anew which context has it, since the program may have destroyed that one. */
+/* Looks up again which context has the memory, since the program may have destroyed the former one. */
 static int flush_lent(const struct donard_memory *memory)
 {
 	const struct lent *lent = memory->end_data;

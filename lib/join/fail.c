@@ -42,7 +42,10 @@ static bool has_device_mapper(const struct dnd_blockdev *blockdev)
 	return false;
 }
 
-/* The kernel does not let these pages reach a drive across a bridge that is on no list. */
+/*
+ * May a layer of a stacked drive be what stops P2PDMA pages?  Through a bridge that is on no list, the kernel lets these pages
+ * reach no drive at all, so that an array is not to blame.
+ */
 static bool may_stop_p2pdma(const struct dnd_join *join)
 {
 	const struct dnd_blockdev *blockdev = &join->drive->blockdev;
@@ -128,7 +131,7 @@ static int direct_failed(struct dnd_join *join, bool writes, uint64_t offset, in
 	const char *what = writes ? "write" : "read";
 	bool refusal = error_number == EINVAL || error_number == EREMOTEIO;
 
-	/* A proof on one path says nothing about the others.  And if DRAM gets the block, that is newer than the proof. */
+	/* A proof of one path says nothing about the others.  That DRAM gets the block shows more than an old proof. */
 	if (join->dram != DND_DRAM_GETS && join->proven && !dnd_blockdev_has_paths(&join->drive->blockdev))
 		return drive_failed(join, what, offset, error_number, said, "Blocks went this way before");
 	if (join->dram == DND_DRAM_ASK_LATER)
@@ -156,8 +159,8 @@ static int failed_in_reset(struct dnd_join *join, const char *what, uint64_t off
 }
 
 /*
- * The kernel pins no page that nobody has touched yet while its device is being reset, and does not wait long for the end
- * of a reset (kernel/mmap.c).
+ * While the device of the region is being reset, a page that nobody has touched yet cannot be pinned: the module waits only
+ * briefly for the end of the reset (kernel/mmap.c).
  */
 static bool region_is_away(const struct dnd_join *join, int error_number)
 {
@@ -172,7 +175,10 @@ static int cancelled(struct dnd_join *join, const char *what, uint64_t offset)
 			"reset. Look at dmesg, and repeat it.", join->drive->path, what, (unsigned long long)offset);
 }
 
-/* dnd_generic_check() stopped the command; it does not stop commands in flight.  An open file keeps the size that it had. */
+/*
+ * dnd_generic_check() stopped the command; it does not stop commands in flight.  An open donard_file keeps the size that the
+ * drive had when it was opened.
+ */
 static int changed_below(struct dnd_join *join, const char *what, uint64_t offset, int error_number)
 {
 	if (error_number == EROFS)

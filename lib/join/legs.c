@@ -16,7 +16,7 @@
  * A route stays predicted if its proof is impossible: the user may not open the leg's
  * device, or the layout is not known.  That is so for a far layout of raid10, raid0 of
  * legs of different sizes, a device-mapper table that only root may read, and a hole of
- * a file, of which the file system says only after the write where it lies.
+ * a file, whose place on the drive the file system decides only at the write.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@
 
 #define LEG_PATH_BYTES 512
 
-/* A leg that is opened as a drive of its own, and joined to the same region. */
+/* A leg as a drive of its own, joined to the same region. */
 struct alone {
 	struct dnd_drive drive;
 	struct dnd_join join;
@@ -137,7 +137,10 @@ uint32_t dnd_join_legs_of(const struct dnd_drive *drive, uint64_t offset, uint64
 	return bits;
 }
 
-/* The file system may have written the block elsewhere (drive/locate.c), or moved it since: only now it says where. */
+/*
+ * Does the block lie elsewhere?  The file system may have written it to another place than the one it reported before
+ * (drive/locate.c), or moved it since.
+ */
 static bool lies_elsewhere(const struct dnd_trial *top, const struct dnd_place_on_leg *copy, enum dnd_change change)
 {
 	struct dnd_places now;
@@ -150,9 +153,9 @@ static bool lies_elsewhere(const struct dnd_trial *top, const struct dnd_place_o
 }
 
 /*
- * Called when the nonce is not on the leg.  Returns 0 if the route is not to blame: since the block was located, the leg may
- * have failed, or the volume or the block may have been moved.  Else returns the failure.  If the drive could not be examined
- * for want of descriptors or memory, returns that error.
+ * The nonce is not on the leg.  Since the block was located, the leg may have failed, or a volume or the block may have been
+ * moved.  Then the route is not at fault, and this returns 0.  Otherwise the mismatch stays the failure.  If the search for
+ * such a change failed for lack of descriptors or memory, this returns that failure instead: it shows no change.
  */
 static int excuse(const struct dnd_trial *top, const struct dnd_place_on_leg *copy, bool *proven)
 {

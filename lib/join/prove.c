@@ -302,7 +302,7 @@ static int written_by_others(struct dnd_trial *trial)
 			trial->join->drive->path, (unsigned long long)trial->proof->offset);
 }
 
-/* No write was counted, because the kernel counts none of this drive. */
+/* The kernel counts no writes to this drive, so nothing shows whether another program wrote. */
 static int nobody_counts(struct dnd_trial *trial, int rc)
 {
 	dnd_fail_more(trial->join->ctx, " Or another program wrote to the block at offset %llu meanwhile: nobody knows, since the kernel "

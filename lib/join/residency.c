@@ -4,8 +4,8 @@
  * on a mapping.  It does not use preadv2(RWF_NOWAIT): a read that finds nothing
  * starts readahead, and so changes what it asks about.
  *
- * mincore() tells a caller without the right that every page is cached.  So callers
- * believe that a page is cached only if they have seen it absent before.
+ * To a caller without the right to know, mincore() reports every page as cached.  So
+ * callers believe that a page is cached only if they have seen it absent before.
  */
 #include <fcntl.h>
 #include <stdlib.h>

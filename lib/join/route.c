@@ -66,7 +66,7 @@ const char *dnd_join_region_text(const struct dnd_join *join, char text[DND_JOIN
 	return text;
 }
 
-/* Between the remedy and the name of the flag that allows to bounce. */
+/* The words between the remedy and the name of the flag that allows a bounce. */
 static const char *or_pass(const struct donard_route *route)
 {
 	bool has_parts = strchr(dnd_route_remedy(route), ',');
@@ -76,7 +76,7 @@ static const char *or_pass(const struct donard_route *route)
 	return has_parts ? ". Or pass " : ", or pass ";
 }
 
-/* Has the leg more than one controller, and each but the one that is refused a route? */
+/* Does the leg have other controllers than the one that is refused, and does each of them have a route? */
 static bool others_reach(const struct dnd_join *join)
 {
 	const struct dnd_blockdev *drive = dnd_blockdev_leg(&join->drive->blockdev, join->leg);
@@ -106,7 +106,7 @@ static int refuse(const struct dnd_join *join)
 			or_pass(route));
 }
 
-/* Legs for which the kernel finds no route go by the unlisted bridge that is tried. */
+/* Legs for which the kernel finds no route get the one through the unlisted bridge that is being tried. */
 static void name_unlisted(struct dnd_join *join)
 {
 	for (size_t i = 0; i < dnd_blockdev_leg_count(&join->drive->blockdev); i++)
@@ -133,8 +133,8 @@ int dnd_join_decide(struct dnd_join *join)
 }
 
 /*
- * Keeps the text of a lookup that failed, except for -EACCES: the table was readable, or not needed, when the drive was
- * opened.
+ * Keeps the text of a lookup that failed.  -EACCES gets another text, because the table was readable, or not needed, when the
+ * drive was opened.
  */
 static int refuse_change(const struct dnd_join *join, int rc)
 {
@@ -168,7 +168,7 @@ int dnd_join_check_unchanged(struct dnd_join *join)
 }
 
 /*
- * The kernel describes the memory of such a command by a scatter list, which is always
+ * The kernel describes the memory of a PASSTHROUGH command by a scatter list, which is always
  * in DRAM.  A drive may require that the list for data in its own memory lies there, too
  * (CDPMLS of its register CMBLOC).
  */
