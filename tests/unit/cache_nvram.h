@@ -33,7 +33,7 @@ int put_at(struct nvram *nvram, unsigned int window, uint64_t at, uint64_t block
 int put(struct nvram *nvram, uint64_t block, uint64_t blocks);
 /* Recovers it; it is not begun. */
 void reopen(struct nvram *nvram);
-/* Three records of two blocks, each with a barrier of its own: blocks 0, 10 and 20. */
+/* Appends three records of two blocks each, at blocks 0, 10 and 20, with a barrier after each. */
 void three_groups(struct nvram *nvram);
 
 #define NVRAM_TEST(name)	cmocka_unit_test_setup_teardown(name, nvram_set_up, nvram_tear_down)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A server of a write cache without its loop: commit.c, read.c and destage.c, with two clients, a drive's queue and an NVRAM
- * that write down what they are asked for.
+ * A server of a write cache without its loop: commit.c, read.c and destage.c.  Its two clients, its drive's queue and its NVRAM
+ * record what they are asked for, in these letters:
  *
  *	a	APPEND, or a mark in a record
  *	t	TAIL
@@ -53,7 +53,7 @@ struct scene {
 
 extern struct scene *scene;
 
-/* What was asked for since the set-up, or since the test forgot it. */
+/* Asserts what was recorded since the set-up, or since the last forget_steps(). */
 void steps_are(const char *expected);
 void forget_steps(void);
 
@@ -69,7 +69,7 @@ void moved(uint64_t number);
 
 void complete(struct dnd_cache_io *io, int64_t result);
 void written(int64_t result);
-/* The drive has all by then, and a round later the server looks at the NVRAM anew. */
+/* The drive's flush ends with @result, and a round passes, in which the server checks the NVRAM again. */
 void flushed(int64_t result);
 /* The pause after an error is over. */
 void pause_ends(void);

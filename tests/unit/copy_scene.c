@@ -163,7 +163,7 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
 	return fds->revents != 0;
 }
 
-/* A lossy route says that it did what it did not. */
+/* A lossy route reports success without moving the bytes. */
 uint32_t played_lost_turns;
 bool played_lost_reads, played_lost_writes, played_failed_reads, played_failed_dram_writes;
 int played_refused_writes;
@@ -238,7 +238,7 @@ static bool of_region(int fd)
 size_t played_access_bytes;
 unsigned int played_accesses_before_reset;
 
-/* What one call moves of the region's bytes.  The device is reset when so many calls have returned. */
+/* Returns how many of the region's bytes one call moves.  Resets the device after the given number of calls. */
 static size_t play_access(size_t bytes)
 {
 	if (played_accesses_before_reset && !--played_accesses_before_reset)
@@ -287,7 +287,7 @@ static bool is_refused(void)
 	return refused;
 }
 
-/* What the drive fetches instead are zeros. */
+/* A drive fetches zeros by a write that is lost. */
 ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
 {
 	void *lost = NULL;

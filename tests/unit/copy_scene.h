@@ -32,7 +32,7 @@ extern uint64_t played_left;
 extern unsigned int played_busy_claims;
 /* The longest piece of a region that a file owns without a gap; 0: no gaps. */
 extern uint64_t played_piece_bytes;
-/* A reset that the next barrier tells of. */
+/* A reset that the next barrier reports. */
 extern bool played_reset;
 /* How much of a region the CPU moves by one call, and after how many of these the device is reset; 0: never. */
 extern size_t played_access_bytes;
@@ -40,16 +40,16 @@ extern unsigned int played_accesses_before_reset;
 /* How often the device of each region was reset so far. */
 extern uint64_t played_resets, played_folio_bytes;
 extern bool played_removed;	/* the regions */
-/* What every loop device that has a node says of its file; the inode 0: it may not be asked. */
+/* The backing file that every loop device with a node reports; inode 0: this user may not ask it. */
 extern struct loop_info64 played_loop;
 /* The region that is being taken away, if any. */
 extern const char *played_gone;
-/* A lossy route says that it did what it did not. */
+/* A lossy route reports success without moving the bytes. */
 extern bool played_lost_reads, played_lost_writes, played_failed_reads, played_failed_dram_writes;
 /* The errno with which writes of a drive are refused, and which: the lowest bit stands for the next; the highest stays. */
 extern int played_refused_writes;
 extern uint32_t played_refused_turns;
-/* Of several paths, some: the lowest bit stands for the next read into a region, 1 for one that is lost. */
+/* Some of several paths lose reads: the lowest bit is for the next read into a region, and 1 means that it is lost. */
 extern uint32_t played_lost_turns;
 /* A route that fails; what else happens when a read fails. */
 extern bool played_failed_direct_reads;

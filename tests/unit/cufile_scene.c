@@ -174,7 +174,7 @@ int fds_of_file(const struct scene *scene)
 	return count;
 }
 
-/* What the kernel has of the file. */
+/* Asserts the file's contents, as the kernel has them. */
 void assert_file(const struct scene *scene, uint64_t bytes)
 {
 	uint8_t *seen = malloc(bytes + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tests of libcufile share: a machine with a drive, a file on it, and a GPU
- * of DRAM, whose streams are threads.
+ * The scene of libcufile's tests: a machine with a drive, a file on it, and a GPU
+ * whose memory is DRAM and whose streams are threads.
  */
 #ifndef CUFILE_SCENE_H
 #define CUFILE_SCENE_H
@@ -27,7 +27,7 @@ struct fake_gpu {
 	const void *freed;	/* and the one that was freed last */
 	int pin_fails;		/* -errno */
 	int lock_fails;		/* a CUresult */
-	bool managed;		/* what it has moves between host and GPU */
+	bool managed;		/* its memory moves between host and GPU */
 	unsigned int pins, copies, frees, locks, settled;
 	unsigned int streams, ordered_streams;	/* in threads of the pool, and of the program */
 	unsigned int resets;	/* with each, other allocations are at the same places */
@@ -75,7 +75,7 @@ int make_machine(void **state);
 int remove_machine(void **state);
 int scene_setup(void **state);
 int scene_teardown(void **state);
-/* With the file registered; or else the test is skipped. */
+/* Returns the scene with its file registered, or skips the test. */
 struct scene *scene_of(void **state);
 struct scene *scene_with(void **state, int flags);
 
@@ -85,7 +85,7 @@ struct donard_cufile_counts counted(void);
 void assert_says(const struct scene *scene, const char *text);
 /* How many descriptors of the file this process has. */
 int fds_of_file(const struct scene *scene);
-/* What the kernel has of the file. */
+/* Asserts that the first @bytes of the file are those of the scene, as the kernel has them. */
 void assert_file(const struct scene *scene, uint64_t bytes);
 
 #define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, scene_setup, scene_teardown)

@@ -16,7 +16,7 @@ struct fake {
 
 int fake_setup(void **state);
 int fake_teardown(void **state);
-/* Skips the test where @path is neither on ext4 nor on xfs: that is asked of the kernel, not of what is tested. */
+/* Skips the test if @path is neither on ext4 nor on XFS.  Asks the kernel, and not the code under test. */
 void needs_supported_file_system(const char *path);
 /*
  * The programs of FLUSHED_TESTS (mk/unit.mk) believe that fsync() on the file system of this machine reaches the drive: where
@@ -31,7 +31,7 @@ void fake_link(struct fake *fake, const char *path, const char *target);
 void fake_region(struct fake *fake, const char *name, const char *kind, const char *bdf);
 void fake_nvme(struct fake *fake, int number, const char *bdf);
 
-/* What INFO calls an opened region: what its node is called. */
+/* Sets the name that INFO gives for an open region to the name of its node. */
 void fake_info_name(int fd, struct p2pmem_info *info);
 
 /* Lines of the file "resource": a BAR each. */

@@ -16,15 +16,15 @@
 #define CHUNK		0x302000000ULL
 
 static struct {
-	/* what it answers */
+	/* what the played CUDA answers */
 	const char *loader_says, *missing;
 	CUresult init, retain, alloc, set, ordinal, managed_rc, push, flush, order_rc;
 	int ordering, options;		/* of what peers write */
 	bool managed, host, pool, capable, strict;
-	unsigned int out_of_memory;	/* so often */
-	uint64_t skew;			/* of what it allocates */
+	unsigned int out_of_memory;	/* how often an allocation fails */
+	uint64_t skew;			/* by how much an allocation misses its alignment */
 	const char *bdf;
-	/* what it was told */
+	/* what it was called with */
 	unsigned int retained, depth, allocations, sync, frees, closed, flushed;
 	CUcontext stack[4], flushed_in;
 	uint64_t allocated;

@@ -105,7 +105,7 @@ static void take_at(struct model *m, u64 first, u64 count)
 		set_taken(m, first, count, true);
 }
 
-/* Gives back from a random place on what is taken there, up to @most. */
+/* Frees up to @most granules that are taken, from a random place on. */
 static void give(struct model *m, u64 from, u64 most)
 {
 	u64 count = 0;
@@ -167,13 +167,13 @@ static void ranges_past_the_end_are_refused(void **state)
 	assert_int_equal(m.alloc.free, 100);
 }
 
-/* ---- flat: what it looks at must not depend on how much is owned or free ---- */
+/* ---- flat cost: how much memory a call reads must not depend on how much is owned or free ---- */
 
 #define MANY		(1ULL << 22)	/* a region of 16 GiB */
 #define MANY_WORDS	(MANY / 64)
 #define TREE_HEIGHT	17		/* from one of its words up to the root */
 
-/* @used on pages of its own, so that parts of it can be forbidden to look at. */
+/* @used has pages of its own, so that the test can protect parts of it from being read. */
 static struct p2pmem_alloc *many_granules(void)
 {
 	struct p2pmem_alloc *a = calloc(1, sizeof(*a));
@@ -263,7 +263,7 @@ static struct p2pmem_alloc *fragmented(u64 fragments)
 	return a;
 }
 
-/* What p2pmem_file_back() does for a mapping of all that is free, and close() after it. */
+/* Does what p2pmem_file_back() does for a mapping of all free memory, and then what close() does. */
 static void map_and_close(struct p2pmem_alloc *a, u64 *pieces, u64 *n)
 {
 	u64 left = a->free;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the benchmark does by others' calls with memory of a GPU, which is DRAM here, and by fio. */
+/* The benchmark's methods that use cuFile, a buffer in DRAM, or fio; the GPU's memory is DRAM here. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -146,9 +146,9 @@ void *__wrap_dlsym(void *library, const char *name)
 	return !strcmp(name, "cuFileHandleDeregister") ? (void *)cufile_forget : (void *)cufile_does;
 }
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
-/* Runs it, and returns its exit code; @said: what it printed. */
+/* Runs a method, and returns its exit code; @said: what it printed. */
 static int run(int (*way)(const void *), bool to_region, char said[256])
 {
 	const struct bench_piece piece = {
@@ -220,7 +220,7 @@ static void test_no_flush(void **state)
 
 /* ---- fio ---- */
 
-/* What methods.c has besides. */
+/* The other functions that methods.c refers to. */
 int bench_queue(const void *piece)
 {
 	return !piece;
@@ -261,7 +261,7 @@ static bool has_argument(const struct bench_command *command, const char *argume
 	return false;
 }
 
-/* What it writes is what its buffers held, as with donard: the CPU stores nothing into them for each request. */
+/* fio must write its buffers as they are, as donard does: its CPU stores nothing into them before a request. */
 static void test_no_scramble(void **state)
 {
 	static const char *const names[] = { "fio", "fio-fixed", "fio-passthrough" };

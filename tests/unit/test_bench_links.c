@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the benchmark tells of links between regions and drives or NICs; routes are played. */
+/* The benchmark's report of links between regions and drives or NICs; routes are played. */
 #include <errno.h>
 #include <json-c/json.h>
 
@@ -56,7 +56,7 @@ static int machine_setup(void **state)
 	return rc;
 }
 
-/* What @links then has. */
+/* Adds a link, and returns the text of @links. */
 static const char *add(struct fake *fake, struct json_object *links, const char *direction, enum donard_client_type type,
 		       const char *name)
 {
@@ -119,7 +119,7 @@ static void says(void **state, enum donard_client_type type, const char *name, c
 	json_object_put(links);
 }
 
-/* In a container that hides the function, or when the device is gone, it is not taken for one in software. */
+/* A device whose function is hidden by a container, or gone, is not taken for a software device. */
 static void no_function(void **state)
 {
 	fake_link(*state, "class/infiniband/mlx5_1/device", "devices/hidden");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whose bytes lie where, the very file that the kernel runs, against a plain array. */
+/* Whose bytes lie where: tests the very file that the kernel runs against a plain array. */
 #include "unit.h"
 #include "../../kernel/bytes.c"
 
@@ -167,7 +167,7 @@ static void use_as(struct model *m, u32 uid)
 	p2pmem_bytes_keep(&m->bytes, 0, 4, uid);
 }
 
-/* What the next owner of [0, 4) may see of all four. */
+/* Asserts what the next owner of [0, 4) may see of all four granules. */
 static void assert_admitted(struct model *m, u32 uid, bool trusted, u32 want)
 {
 	p2pmem_bytes_admit(&m->bytes, 0, 4, uid, trusted);
@@ -189,7 +189,7 @@ static void only_the_last_owner_keeps_the_bytes(void **state)
 	assert_admitted(&m, BOB, false, P2PMEM_BYTES_UNKNOWN);
 }
 
-/* Whoever is UNKNOWN himself: what nobody knows of is not his. */
+/* A user who is UNKNOWN does not own bytes whose owner is UNKNOWN. */
 static void who_owns_nothing_sees_nothing(void **state)
 {
 	struct model m;
@@ -213,7 +213,7 @@ static void the_trusted_keep_all_bytes(void **state)
 	assert_admitted(&m, BOB, true, P2PMEM_BYTES_CLEAN);
 }
 
-/* The numeric uids that are markers own nothing, be it granules or a whole block. */
+/* The uids that serve as markers own nothing, neither single granules nor a whole block. */
 static void marker_uids_are_not_remembered(void **state)
 {
 	static const u32 markers[] = { P2PMEM_BYTES_CLEAN, P2PMEM_BYTES_UNKNOWN, MIXED };

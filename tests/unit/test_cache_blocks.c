@@ -58,7 +58,7 @@ static void extents_are(const struct dnd_cache_blocks *blocks, const uint64_t pl
 		assert_int_equal(plain[at], 0);
 }
 
-/* As the log does: as many records at once as there is room for, of which the oldest goes first. */
+/* Does what the log does: holds as many records as there is room for, and drops the oldest first. */
 static void blocks_against_a_plain_list(void **state)
 {
 	uint64_t plain[NUMBERS] = { 0 }, next = 1, oldest = 1;

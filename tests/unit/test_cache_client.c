@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a connection to a write cache sends, and when it lets go of memory; the device and the server are played. */
+/* What a connection to a write cache sends, and when it releases memory; the device and the server are played. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -29,7 +29,7 @@ static struct {
 	struct rdma_cm_id id;
 	struct ibv_send_wr sent[8];
 	unsigned int count, registered;
-	int region_ends;	/* whoever closes it calls the region back */
+	int region_ends;	/* closing this descriptor lets the region be called back */
 	unsigned int full;	/* so often the server has no window free */
 	enum dnd_wire_status refuses;	/* then it answers with this; DND_WIRE_OK: not at all */
 	unsigned int asked, stops_at;	/* how often the program was asked whether it goes on; when it said no, or 0 */
@@ -68,7 +68,7 @@ void __wrap_dnd_unregister(struct dnd_registration *registration)
 	registration->mr = NULL;
 }
 
-/* The kernel returns when the device has let go of all that was posted. */
+/* Like the kernel, returns when the device has finished with all that was posted. */
 void __wrap_rdma_destroy_qp(struct rdma_cm_id *id);
 void __wrap_rdma_destroy_qp(struct rdma_cm_id *id)
 {
@@ -217,7 +217,7 @@ static void was_sent(unsigned int number, enum ibv_wr_opcode opcode, uint64_t at
 		assert_int_equal(scene.sent[number].wr.rdma.remote_addr, AT + at);
 }
 
-/* On a device that does DMA, what is acknowledged is durable because of these reads; the message waits for them. */
+/* On a device that does DMA, these reads make acknowledged bytes durable, and the message waits for them. */
 static void end_of_each_write_is_read_back(void **state)
 {
 	struct ibv_mr back = { 0 };
@@ -291,7 +291,10 @@ static void waiting_request_ends_with_its_region(void **state)
 	assert_false(descriptor_wakes());
 }
 
-/* What was sent ends by its answers, and only then the region is let go; the program is not kept awake meanwhile. */
+/*
+ * Parts that were sent end by their answers, and the region is released only then.  Meanwhile the descriptor does not wake the
+ * program.
+ */
 static void region_stays_while_parts_are_in_flight(void **state)
 {
 	struct dnd_wire_message done = { .type = DND_WIRE_DONE };
@@ -390,7 +393,7 @@ static void region_stays_until_the_acknowledgement(void **state)
 	assert_false(scene.taken_from_device);
 }
 
-/* Of those that are registered another one makes way, though it was used later. */
+/* The memory is registered until its write is acknowledged; another memory makes way, though it was used later. */
 static void memory_makes_way_after_the_acknowledgement(void **state)
 {
 	struct dnd_cclient_memory *memories = scene.cache.memories;
@@ -449,7 +452,7 @@ static void *copy_of(const void *bytes, size_t length)
 	return memcpy(copy, bytes, length);
 }
 
-/* As it is copied, since that frees it. */
+/* Closes a copy of the cache, since the close frees it. */
 static void closes(struct donard_queue *queue)
 {
 	struct donard_cache *cache = copy_of(&scene.cache, sizeof(scene.cache));
@@ -485,8 +488,8 @@ static void close_waits_for_the_device(void **state)
 }
 
 /*
- * Over iWARP, TCP goes on sending what it has: a write could come behind those of a later connection.  The answer to a ping
- * that went before it says nothing; and what was not sent yet never is.
+ * Over iWARP, TCP goes on sending the data that it has, so a write could arrive after those of a later connection.  The answer
+ * to a ping that was sent before the write proves nothing.  Requests that were not sent yet are never sent.
  */
 static void close_over_iwarp_waits_for_the_server(void **state)
 {
@@ -521,7 +524,7 @@ static void close_over_iwarp_without_a_server(void **state)
 	donard_queue_close(queue);
 }
 
-/* As another cache of the same queue does, which has heard something of its server. */
+/* Works as another cache of the same queue does that has heard from its server. */
 static void other_works(struct dnd_queue_source *source)
 {
 	source->done++;

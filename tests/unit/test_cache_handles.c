@@ -18,7 +18,7 @@
 #include "rdma/rdma.h"
 #include "says.h"
 
-/* Of a machine with an RDMA device, and no clients. */
+/* The listener of a machine with an RDMA device and no clients. */
 static struct rdma_event_channel no_events = { .fd = -1 };
 static struct rdma_cm_id listening;
 
@@ -285,7 +285,7 @@ struct starved {
 	unsigned int rounds;
 };
 
-/* From now on somebody asks for the status, and no descriptor is left with which to answer. */
+/* From now on a program asks for the status, and no descriptor is left to answer it with. */
 static void starve_while_served(void *user, const struct donard_cache_event *event)
 {
 	struct starved *starved = user;

@@ -21,7 +21,7 @@
 #define WORD		8U
 #define MOST_BLOCKS	6U	/* of a write */
 
-/* What a test breaks on purpose. */
+/* The rule that a test breaks on purpose. */
 enum fault {
 	NO_FAULT,
 	ACK_BEFORE_BARRIER,
@@ -58,7 +58,7 @@ struct world {
 	struct dnd_cache_log log;
 	unsigned int seed, random;
 	uint64_t written;			/* number of the last write */
-	/* By block: the last that was acknowledged, and those issued since the last cut. */
+	/* For each block: the last write that was acknowledged, and those that were issued since the last cut. */
 	uint64_t acknowledged[DRIVE_BLOCKS];
 	struct issued issued[DRIVE_BLOCKS];
 	uint64_t trimmed[DRIVE_BLOCKS];		/* the writes up to this one may be gone */
@@ -105,7 +105,7 @@ static int nvram_barrier(struct dnd_cache_store *store)
 {
 	struct world *world = (struct world *)store;
 
-	/* Where a server is killed most of all: the newest tail is there, and not durable. */
+	/* The server is killed most often here, when the newest tail is written, but not durable. */
 	if (world->retiring && world->may_be_killed && !dice(world, 4))
 		world->steps_left = 0;
 	if (!step(world))
@@ -116,7 +116,7 @@ static int nvram_barrier(struct dnd_cache_store *store)
 	return 0;
 }
 
-/* What was on its way to a piece arrived, or nothing of it, or parts of it. */
+/* Of the bytes that were on their way to a piece, all arrived, or none, or parts. */
 static void lose_piece(struct world *world, size_t at, size_t length, size_t part)
 {
 	unsigned int luck = dice(world, 3);
@@ -146,7 +146,7 @@ static void lose_power(struct world *world)
 
 /* ---- clients ---- */
 
-/* What a write has of them is in each word of its blocks; 0 is what a drive has of its own. */
+/* Returns the contents of a write, which fill each word of its blocks; 0 stands for a drive's own contents. */
 static uint64_t contents_of(const struct world *world, uint64_t number)
 {
 	return world->kinds ? 1 + number % world->kinds : number;
@@ -289,7 +289,7 @@ static void trim_drive(struct world *world, const struct dnd_cache_plan *plan)
 	}
 }
 
-/* What clients ask meanwhile is newer than the plan, and may be of the same blocks. */
+/* Requests that clients send meanwhile are newer than the plan, and may concern the same blocks. */
 static void write_drive(struct world *world, const struct dnd_cache_plan *plan)
 {
 	for (size_t i = 0; i < plan->write_count; i++) {
@@ -346,7 +346,7 @@ static void destage(struct world *world)
 	dnd_cache_plan_free(&plan);
 }
 
-/* ---- what is there ---- */
+/* ---- the contents of blocks ---- */
 
 static uint64_t held(const struct world *world, uint64_t block)
 {
@@ -363,7 +363,7 @@ static bool may_hold(const struct world *world, uint64_t block, uint64_t content
 {
 	const struct issued *issued = &world->issued[block];
 
-	/* What a trim uncovers is older than all that is known here; but it is not what was never issued. */
+	/* A trim uncovers contents older than all that are recorded here, but none that were never issued. */
 	if (world->acknowledged[block] <= world->trimmed[block] && contents <= world->written)
 		return true;
 	for (size_t i = 0; i < issued->count; i++)
@@ -382,7 +382,7 @@ static unsigned int wrong_blocks(const struct world *world)
 	return wrong;
 }
 
-/* A life reads what it may, too, whatever is on its way to the drive. */
+/* While the server runs, too, each block reads as something that it may hold, whatever is on its way to the drive. */
 static void check_reads(struct world *world)
 {
 	if (world->fault == NO_FAULT && !world->cut && wrong_blocks(world))
@@ -403,7 +403,7 @@ static bool trim_in_log(const struct world *world, uint64_t block)
 	return false;
 }
 
-/* From now on it is this, and nothing else that was ever under way. */
+/* From now on each block must hold what it holds now, and no other write that was under way before. */
 static void settle(struct world *world)
 {
 	uint64_t now = ++world->written;
@@ -546,7 +546,7 @@ static void live_through(unsigned int seed, unsigned int how, unsigned int first
 	end_world(world);
 }
 
-/* With a sanitizer each world takes several times as long.  It looks for wrong accesses, which a few worlds show as well. */
+/* With a sanitizer each world takes several times as long, and wrong accesses show in a few worlds as well. */
 #ifdef __SANITIZE_ADDRESS__
 #define WORLDS	10
 #define NEXT_HOW	HOWS
@@ -628,7 +628,7 @@ static void cut_format(struct world *world, unsigned int steps)
 	world->steps_left = UINT32_MAX;
 }
 
-/* What a format that was cut leaves is a whole log, or one that a format may finish; never something else. */
+/* A format that was cut leaves either a whole log, or one that another format may finish. */
 static void format_cut(unsigned int seed, unsigned int steps, bool over_a_log)
 {
 	struct world *world = new_world(seed, NO_FAULT);

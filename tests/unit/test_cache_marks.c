@@ -92,7 +92,7 @@ static void two_windows(void **state)
 	above(*state, 40, 39);
 }
 
-/* To the last byte: the head is where the oldest record begins. */
+/* The windows are full to the last byte, so that the head is where the oldest record begins. */
 static void full(void **state)
 {
 	for (unsigned int i = 0; i < 50; i++)
@@ -126,7 +126,7 @@ static void window_behind_others_records(void **state)
 	above(world, 80, 0);
 }
 
-/* Where the oldest records of one window are above the mark, and all the others behind those of another client. */
+/* One window's oldest records are above the mark, and all its others lie behind those of another client. */
 static void rest_of_a_window_behind_others_records(void **state)
 {
 	struct world *world = *state;

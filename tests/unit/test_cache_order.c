@@ -24,7 +24,7 @@ static void nothing_without_the_barrier(void **state)
 	assert_true(scene->server.ends);
 }
 
-/* A reset loses the bytes, and so their sum differs: nobody is told that the network did it. */
+/* A reset loses the bytes, so their checksum differs, but that is not reported as a fault of the network. */
 static void no_mismatch_after_a_reset(void **state)
 {
 	(void)state;
@@ -173,7 +173,7 @@ static void client_that_changes_its_bytes_is_cut_off(void **state)
 	assert_int_equal(now->server.log.tail, 3);
 }
 
-/* Nor is a client blamed for what a reset made of its bytes. */
+/* A client is not blamed for the bytes that a reset left in place of its own. */
 static void client_is_not_blamed_for_a_reset(void **state)
 {
 	(void)state;
@@ -253,7 +253,7 @@ static void nothing_is_free_without_the_tail(void **state)
 	assert_false(dnd_cache_window_empty(&scene->server.log, 0));
 }
 
-/* A drive that failed a flush may have lost what it had taken. */
+/* All is written again, because a drive that failed a flush may have lost what it had taken. */
 static void all_again_after_an_error(void **state)
 {
 	(void)state;
@@ -274,7 +274,7 @@ static void all_again_after_an_error(void **state)
 	steps_are("WWWWFBWWFBtB");
 }
 
-/* What comes meanwhile is not behind the tail, though it may be of the same block. */
+/* A record that comes meanwhile stays in front of the tail, even if it is for the same block. */
 static void newer_records_stay(void **state)
 {
 	struct dnd_cache_log *log = &scene->server.log;
@@ -434,7 +434,7 @@ static void trims_before_writes(void **state)
 	steps_are("aBKKDWFBtB");
 }
 
-/* Whatever the code of the error is: nothing is tried again, and the records stay. */
+/* Whatever the error code is, nothing is tried again, and the records stay. */
 static void gone_drive_ends_it(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What clients may ask of the log, and where their bytes have a place; plans of what goes to the drive. */
+/* Which writes the log accepts from clients, where their bytes lie, and what the plans write to the drive. */
 #include "cache_nvram.h"
 
 /* ---- what clients may ask ---- */
@@ -12,7 +12,7 @@ static void only_in_turn(void **state)
 	open_new(nvram);
 	size = nvram->log.super.window_bytes;
 	assert_int_equal(put_at(nvram, 0, 0, 0, 4), 0);
-	assert_int_equal(put_at(nvram, 0, 0, 0, 4), -EPROTO);		/* what is in the log */
+	assert_int_equal(put_at(nvram, 0, 0, 0, 4), -EPROTO);		/* bytes that the log holds */
 	assert_int_equal(put_at(nvram, 0, 8 * BLOCK, 0, 4), -EPROTO);	/* a gap */
 	assert_int_equal(put_at(nvram, 0, 4 * BLOCK, 0, size / BLOCK), -EPROTO);
 	assert_int_equal(put_at(nvram, 1, 0, 0, 4), 0);
@@ -55,7 +55,7 @@ static void around_the_end(void **state)
 	assert_int_equal(dnd_cache_window_room(&nvram->log, 0), size);
 }
 
-/* The next client begins at the start, and what it writes there is found again. */
+/* The next client of a window begins at the window's start, and its writes are found after a restart. */
 static void window_for_another_client(void **state)
 {
 	struct nvram *nvram = *state;
@@ -94,7 +94,7 @@ static void refused_bytes_between(void **state)
 	assert_int_equal(dnd_cache_window_room(&nvram->log, 0), nvram->log.super.window_bytes - used);
 }
 
-/* What is skipped at the end counts: without it the last write would lie over the first at the start. */
+/* Bytes that are skipped at the window's end count as used: else the last write would overwrite the first, at the start. */
 static void skipped_end_counts(void **state)
 {
 	struct nvram *nvram = *state;

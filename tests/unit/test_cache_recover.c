@@ -157,7 +157,10 @@ static void voids_say(const struct nvram *nvram, const char *expected)
 		fail_msg("expected '%s' in '%s'", expected, text);
 }
 
-/* A client that wrote over bytes it had sent loses these, and nothing of the others: in the last group nobody can tell. */
+/*
+ * A client that overwrote bytes that it had sent loses these bytes alone.  In the last group this cannot be told from a power
+ * cut.
+ */
 static void bytes_of_the_last_group_damaged(void **state)
 {
 	struct nvram *nvram = *state;
@@ -213,7 +216,7 @@ static void void_record_stays_void(void **state)
 	assert_int_equal(nvram->log.voids, 0);
 }
 
-/* Those that are known to be acknowledged are given up only when told so, and they alone. */
+/* Damaged records that are known to be acknowledged are given up only if the caller says so, and no others with them. */
 static void damaged_records_given_up(void **state)
 {
 	struct nvram *nvram = *state;
@@ -260,7 +263,10 @@ static void given_up_blocks_may_be_older_than_the_write_before(void **state)
 	assert_int_equal(dnd_cache_blocks_find(&nvram->log.blocks, 8), 2);
 }
 
-/* Only the tail's other copy is left, and what it names is overwritten: nothing is passed over in silence. */
+/*
+ * Only the tail's older copy is left, and the record that it names is overwritten: the log is refused, and not opened without
+ * it.
+ */
 static void newer_tail_damaged(void **state)
 {
 	struct nvram *nvram = *state;
@@ -279,7 +285,7 @@ static void newer_tail_damaged(void **state)
 	refused(nvram, -EILSEQ, "damaged", "were acknowledged");
 }
 
-/* What was written behind a tail tells that it was there: without it the last group would be missing unsaid. */
+/* The records behind a tail show that the tail existed: without that, the last group would be missing unnoticed. */
 static void newest_epoch_damaged(void **state)
 {
 	struct nvram *nvram = *state;
@@ -308,7 +314,7 @@ static void first_of_all_a_barrier(void **state)
 	assert_int_equal(nvram->barriers, 2);
 }
 
-/* As record 4 of the present epoch, whole by its checksums. */
+/* Writes a forged record 4 of the present epoch, with valid checksums. */
 static void forge(struct nvram *nvram, uint64_t data_at, uint64_t blocks)
 {
 	struct dnd_cache_record record = *dnd_cache_record(&nvram->log, 3);
@@ -372,8 +378,8 @@ static void records_of_a_former_log(void **state)
 }
 
 /*
- * Any byte: what was acknowledged before the last group is there, or the log is refused.  Damage to the last
- * group alone looks as a power cut before its barrier does (recover.c).
+ * Whichever byte is damaged, all that was acknowledged before the last group is there, or the log is refused.  Damage to
+ * the last group alone looks like a power cut before its barrier (recover.c).
  */
 static void any_byte_damaged(void **state)
 {
@@ -425,7 +431,7 @@ static void torn_record_stays_away(void **state)
 	assert_int_equal(put(nvram, 7, 1), 0);
 	torn = *dnd_cache_record(&nvram->log, 1);
 	data[9] ^= 1;
-	/* So that nothing of it is there in the life after: all is lost but the record's own place. */
+	/* The next start finds nothing of the record: all of it is lost except for its place. */
 	memset(nvram->bytes + dnd_cache_record_at(&nvram->log.super, 1), 0, sizeof(torn));
 	reopen(nvram);
 	assert_int_equal(nvram->log.next, 1);

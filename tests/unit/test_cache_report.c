@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The socket of a cache server's status: what is removed is its own, or a dead one.  Without it, or an RDMA device that can
- * use the NVRAM, no log is formatted.
+ * The socket of a cache server's status.  The server removes only its own socket, or a dead one.  It formats no log without a
+ * socket, or without an RDMA device that can use the NVRAM.
  */
 #include <errno.h>
 #include <poll.h>
@@ -126,7 +126,7 @@ static int be_asked(struct scene *scene, struct asking *asking, pthread_t *threa
 	return fd;
 }
 
-/* Who made the socket may be anybody: its texts end, and none reaches a terminal as it is. */
+/* Anybody may have made the socket, so its texts are terminated and made printable. */
 static void another_answers(void **state)
 {
 	struct dnd_report_head head = { .magic = DND_REPORT_MAGIC, .bytes = sizeof(struct donard_cache_status) };
@@ -183,7 +183,7 @@ static void slow_answer(void **state)
 	assert_says(asking.text, "has not answered for 10 seconds");
 }
 
-/* A node, and each link to it, is the region's; with no server here, what is asked is seen in the refusal. */
+/* A node and each link to it name the region.  There is no server, so the refusal shows which region was asked for. */
 static void names_of_region(void **state)
 {
 	struct donard_cache_status status = { .size = sizeof(status) };
@@ -199,7 +199,7 @@ static void names_of_region(void **state)
 	}
 }
 
-/* Of a server that was killed. */
+/* Leaves the socket of a server that was killed. */
 static void dead_socket(void **state)
 {
 	struct scene *scene = *state;
@@ -409,7 +409,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *address, size_t length,
 
 static uint8_t played_nvram[NVRAM_BYTES];
 
-/* In an NVRAM with these bytes; they are what the server leaves there then. */
+/* Starts the server with played_nvram as its NVRAM, and copies back what the server leaves there. */
 static int start_with(struct dnd_cache_server *server, unsigned int flags, int (*then)(struct dnd_cache_server *server))
 {
 	int rc;
@@ -455,7 +455,10 @@ static void start_formats(void **state)
 	assert_int_equal(played_found, DND_CACHE_FOUND_LOG);
 }
 
-/* Killed while it asks the drive, it leaves a format that may be repeated; and if the drive fails, what it found. */
+/*
+ * A server that is killed while it asks the drive leaves a format that may be repeated.  If the drive fails, it restores the
+ * NVRAM.
+ */
 static void format_that_is_refused_or_killed(void **state)
 {
 	struct scene *scene = *state;
@@ -478,7 +481,7 @@ static void no_format_without_socket(void **state)
 	assert_says(donard_error(scene->fake->ctx), "the status socket cannot be made");
 }
 
-/* Else each client would be refused, and only the server's events say why. */
+/* The start fails: else each client would be refused, and only the server's events would say why. */
 static void no_format_without_a_registration(void **state)
 {
 	struct scene *scene = *state;
@@ -492,7 +495,7 @@ static void no_format_without_a_registration(void **state)
 	assert_int_equal(played_domains, 0);
 }
 
-/* Whoever is told that it is damaged gives it up, and nobody has looked at it. */
+/* A user would give up a log that is called damaged, so a log that could not be read is not called so. */
 static void log_that_cannot_be_looked_at_is_not_called_damaged(void **state)
 {
 	struct scene *scene = *state;
@@ -536,7 +539,7 @@ static void refuses_drive(struct scene *scene, const char *drive, uint64_t drive
 	played_drive_bytes = former_bytes;
 }
 
-/* Whoever shrinks a drive that has grown loses what lies there, so nobody is told to for a log that needs it no more. */
+/* Shrinking a drive that has grown loses data, so that is not advised if the log is empty. */
 static void log_of_another_drive(void **state)
 {
 	struct scene *scene = *state;

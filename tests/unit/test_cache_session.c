@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a server lets a client reach, and how it cuts it off (session.c); how it tells its clients that it withdraws, and how
- * long it takes that for being on its way.
+ * The memory that a server lets a client reach, and how it cuts the client off (session.c); how it tells its clients that it
+ * withdraws, and for how long it waits for that message.
  */
 #include <errno.h>
 
@@ -189,7 +189,7 @@ static void admit(uint32_t vendor)
 	assert_non_null(scene.sessions[1]);
 }
 
-/* The key that it is told is that of its part of the log, and first its queue pair goes. */
+/* A client gets the key of its own window.  At the end the queue pair is destroyed before the window. */
 static void reaches_its_window_and_nothing_else(void **state)
 {
 	(void)state;
@@ -205,7 +205,7 @@ static void reaches_its_window_and_nothing_else(void **state)
 	assert_true(scene.server.again);
 }
 
-/* Of a device that does DMA, or where whoever serves says so; else nobody reads the log. */
+/* Clients may read the log only on a device that does DMA, or if the server's options say so. */
 static void reads_back_where_bytes_may_be_held(void **state)
 {
 	(void)state;

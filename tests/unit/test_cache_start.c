@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a server asks before it starts: what lies in the NVRAM and in other regions, and which drive it is. */
+/* The server's checks before it starts: what the NVRAM and other regions hold, and which drive it is. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -14,7 +14,7 @@
 
 /* ---- what lies there ---- */
 
-/* Not only where most things have their first bytes. */
+/* The whole NVRAM is searched, and not only its beginning, where most formats have their first bytes. */
 static void other_data_at_the_end(void **state)
 {
 	struct nvram *nvram = *state;
@@ -52,12 +52,12 @@ static void records_of_another_log(void **state)
 	assert_int_equal(dnd_cache_commit(&nvram->log), 0);
 	assert_int_equal(claims(nvram, "eui.0025385b71b00002"), 0);
 	assert_int_equal(claims(nvram, nvram_geometry.drive_id), 1);
-	/* What lies on the drive, and another drive whose name begins so. */
+	/* A partition of the drive, and another drive whose name begins alike. */
 	snprintf(part, sizeof(part), "%s,part=1,start=2048", nvram_geometry.drive_id);
 	assert_int_equal(claims(nvram, part), 1);
 	snprintf(part, sizeof(part), "%s1", nvram_geometry.drive_id);
 	assert_int_equal(claims(nvram, part), 0);
-	/* What was too long for the identity to say. */
+	/* A description that was too long for the identity. */
 	snprintf(part, sizeof(part), "%s,part=1,star#00000000", nvram_geometry.drive_id);
 	assert_int_equal(claims(nvram, part), 1);
 }
@@ -73,7 +73,7 @@ static void another_log_is_damaged(void **state)
 	assert_int_equal(claims(nvram, nvram_geometry.drive_id), 1);
 }
 
-/* What is not the name of a drive is a superblock of nobody's making, whose checksum may be right. */
+/* A superblock whose drive name does not end counts as damaged, even if its checksum is right. */
 static void drive_that_does_not_end(void **state)
 {
 	struct nvram *nvram = *state;
@@ -92,7 +92,7 @@ static void drive_that_does_not_end(void **state)
 
 /* ---- other regions ---- */
 
-/* Of the region p2pmem1; the errno of each step, or 0. */
+/* The errno of each step with the region p2pmem1, or 0. */
 static struct {
 	int open, info, read;
 	uint32_t flags, page_type;
@@ -215,7 +215,7 @@ static void regions_that_cannot_be_looked_into(void **state)
 	played.read = EBUSY;			/* another server only looks at it */
 	played.reads = 1;
 	refused(fake, -EBUSY, "has-data", "p2pmem1: it holds a log with records");
-	played.read = EIO;			/* a reset, of which the kernel tells once */
+	played.read = EIO;			/* a reset, which the kernel reports once */
 	played.reads = 1;
 	refused(fake, -EBUSY, "has-data", "p2pmem1: it holds a log with records");
 	played.read = ENODEV;			/* being taken away, as it was read */

@@ -139,7 +139,7 @@ static void *answer_soon(void *user)
 	return NULL;
 }
 
-/* What the drive has begun ends first; the runs may be freed then. */
+/* A stop waits for the trim that the drive has begun, so that the runs may be freed afterwards. */
 static void ends_in_the_middle(void **state)
 {
 	pthread_t thread;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Clients beside each other, and reads beside writes: who goes first, who waits, and what reads are told (commit.c, read.c). */
+/*
+ * The order of requests of several clients, and of reads beside writes: which goes first, which waits, and how reads end
+ * (commit.c, read.c).
+ */
 #include "cache_scene.h"
 
-/* Two reads of what is in the log are under way. */
+/* Begins two reads of bytes that are in the log. */
 static void begin_reads(void)
 {
 	ask_write(0, 3);
@@ -63,7 +66,7 @@ static void no_read_after_a_reset(void **state)
 	steps_are("SSB");
 }
 
-/* The drive is well: nobody is told that it failed. */
+/* A want of memory is not reported as a failure of the drive. */
 static void read_without_memory(void **state)
 {
 	(void)state;
@@ -129,7 +132,7 @@ static void former_connection_comes_first(void **state)
 	assert_int_equal(dnd_cache_record(log, dnd_cache_blocks_find(&log->blocks, 3))->data_at, dnd_cache_window_at(log, 0));
 }
 
-/* Who still speaks was not replaced: its write waits for the drive alone. */
+/* A client that still sends messages was not replaced, so the newer client need not wait for its requests. */
 static void client_that_is_heard_holds_up_nobody(void **state)
 {
 	(void)state;
@@ -196,7 +199,7 @@ static void trims_leave_places_for_writes(void **state)
 	steps_are("aBK");
 }
 
-/* As one window has room for so many blocks. */
+/* Small writes of one client, whose window has room for many, leave places in the log for the others. */
 static void small_writes_leave_places_for_others(void **state)
 {
 	uint64_t share = scene->server.log.super.records / 4 / 2;
@@ -213,7 +216,7 @@ static void small_writes_leave_places_for_others(void **state)
 	steps_are("aBk");
 }
 
-/* What is in the log can be read, however long the drive takes to make room. */
+/* Bytes in the log can be read however long the drive takes to make room. */
 static void reads_pass_a_request_that_waits(void **state)
 {
 	(void)state;
@@ -234,7 +237,7 @@ static void reads_pass_a_request_that_waits(void **state)
 	assert_int_equal(scene->session.waiting.first->next->message.type, DND_WIRE_FLUSH);
 }
 
-/* What is tried without a place changes nothing; and no place is taken twice. */
+/* A request without a free place changes nothing, and no place is taken twice. */
 static void a_full_log_takes_nothing(void **state)
 {
 	struct dnd_cache_log *log = &scene->server.log;
@@ -286,7 +289,7 @@ static void slow_reader_is_ended(void **state)
 	steps_are("WWF");
 }
 
-/* What the client asked for came late from the drive. */
+/* The drive was slow to answer the client's read: that is not the client's fault. */
 static void slow_drive_is_not_the_readers_fault(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a client of a write cache and its server say: survives, and whatever is wrong is refused. */
+/* Messages between a client of a write cache and its server survive encoding, and wrong ones are refused. */
 #include "unit.h"
 #include "cache/wire.h"
 
@@ -234,7 +234,7 @@ static void short_and_foreign_messages(void **state)
 	assert_int_equal(dnd_wire_decode(&seen, NONCE, bytes, DND_WIRE_MESSAGE_BYTES), -EPROTONOSUPPORT);
 }
 
-/* Whatever bytes come: refused, or understood in full, never read past the end. */
+/* Any bytes are either refused or understood in full, and never read past their end. */
 static void random_bytes(void **state)
 {
 	struct dnd_wire_message message;
