@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What could be a region, and how it is known again: over an invented machine. */
+/* Memory that could be a region, and how it is recognized later: on an invented machine. */
 #include <errno.h>
 #include <sys/utsname.h>
 
@@ -44,7 +44,9 @@ static void a_bar(void **state)
 	donard_candidate_list_free(list);
 }
 
-/* The kernel takes the address of such a BAR away, and the firmware's setup would not bring it back. */
+/*
+ * The kernel takes the address away from a BAR that lies on memory in quarantine, and the firmware's setup cannot restore it.
+ */
 static void a_bar_on_memory_in_quarantine(void **state)
 {
 	static const char unset[] = "0x0000000000000000 0x0000000003ffffff 0x000000002014220c\n";
@@ -85,7 +87,7 @@ static void a_drive(void **state)
 	assert_string_equal(cmb->by_id, "nvme-Fast_Drive-2_S4YNNE0M1-cmb");
 	assert_string_equal(cmb->by_path, "pci-0000:04:00.0-cmb");
 	assert_string_equal(cmb->obstacle, "");
-	/* That it is a PMR only registers tell, which the module reads: tests/guest/regions.sh. */
+	/* Only registers, which the module reads, show that it is a PMR: tests/guest/regions.sh. */
 	assert_int_equal(other->kind, DONARD_KIND_PCI_BAR);
 	assert_int_equal(other->bar, 4);
 	assert_int_equal(other->size_bytes, 64 << 20);
@@ -104,7 +106,7 @@ int __wrap_uname(struct utsname *name)
 	return 0;
 }
 
-/* Whose driver makes P2PDMA memory of the CMB, on a kernel where p2pmem does not use such memory. */
+/* The CMB's driver publishes it as P2PDMA memory, on a kernel where p2pmem does not use such memory. */
 static void a_published_cmb(void **state)
 {
 	static const char *const kernels[] = { "6.13.0", "6.12.117+deb13-amd64", "7.0-rc1", "6.8.0-57-generic" };
@@ -127,7 +129,7 @@ static void a_published_cmb(void **state)
 	donard_candidate_list_free(list);
 }
 
-/* Whose kernel is not that of the machine where it is examined. */
+/* A captured machine's kernel differs from that of the machine where it is examined. */
 static void a_published_cmb_captured(void **state)
 {
 	static const struct {
@@ -166,7 +168,7 @@ static int play_ioctl(int fd, unsigned long request, void *argument)
 	return 0;
 }
 
-/* What the module would refuse is not listed as if it were to be had. */
+/* A PMR that the module would refuse is not listed as available. */
 static void a_pmr(void **state)
 {
 	static const struct {

@@ -10,7 +10,7 @@
 
 #define MARK	0xa5
 
-/* What a newer release may have appended. */
+/* The options with members that a newer release may have appended. */
 struct newer_options {
 	struct donard_copy_options known;
 	uint64_t more;
@@ -40,7 +40,7 @@ static void longer_options(void **state)
 	assert_non_null(strstr(donard_error(fake->ctx), "donard_copy_options"));
 }
 
-/* What lies behind the caller's structure is not looked at. */
+/* Bytes behind the caller's structure are not read. */
 static void shorter_options(void **state)
 {
 	struct fake *fake = *state;
@@ -132,7 +132,7 @@ static void contexts(void **state)
 	assert_int_equal(donard_open(&ctx, &config.known), -EINVAL);
 }
 
-/* Of a function that the library called, or of a library on top of it. */
+/* A failure of a function that the library called, or of a library on top of it. */
 static void failures_of_others(void **state)
 {
 	struct donard_context *ctx = ((struct fake *)*state)->ctx;

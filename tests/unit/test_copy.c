@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whole copies: what moves, by which way, and what is left of files and regions. */
+/* Whole copies: which bytes move, by which way, and what they leave in files and regions. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -251,7 +251,7 @@ static void length_of_the_file(void **state)
 	assert_file(scene->out, NULL, 0);
 }
 
-/* Whatever fails, the file does not get shorter. */
+/* No failure makes the file shorter. */
 static void length_after_a_failure(void **state)
 {
 	struct scene *scene = *state;
@@ -263,7 +263,7 @@ static void length_after_a_failure(void **state)
 	assert_file_length(scene->out, 500000);
 }
 
-/* A new file that gets no name is gone, and nothing of it is called copied. */
+/* A new file that gets no name is gone, so the result counts no bytes. */
 static int take_the_name(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
 {
 	(void)done_bytes, (void)total_bytes;
@@ -564,7 +564,7 @@ static void some_lost_reads(void **state)
 	}
 }
 
-/* Content that a lost write would leave as well does not hide it; and what was there before is put back. */
+/* A lost write is detected even if the old content equals the new, and the old content is restored. */
 static void lost_writes(void **state)
 {
 	struct scene *scene = *state;
@@ -652,7 +652,7 @@ static void hole(void **state)
 	assert_int_equal(scene->result.route_evidence, DONARD_EVIDENCE_PREDICTED);
 }
 
-/* The bytes at the end of the region are nobody's, and stay. */
+/* The bytes at the end of the region, which serve as spare blocks, keep their content. */
 static void spare_blocks(void **state)
 {
 	struct scene *scene = *state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Copies between memories and files that the program has: as of names, and nothing beside the range. */
+/* Copies between handles of memory and files work as those between names, and change nothing beside the range. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -138,7 +138,7 @@ static void files(void **state)
 	assert_int_equal(between(scene, of_file(in), of_file(out)), 0);
 	assert_string_equal(scene->result.via, "p2pmem0");
 	assert_file(scene->out, scene->data, 300001);
-	scene->options.dst_offset_bytes = 65536;	/* within what it has only now */
+	scene->options.dst_offset_bytes = 65536;	/* within the file as it is now; it had no bytes when it was opened */
 	scene->options.length_bytes = 65536;
 	assert_int_equal(between(scene, of_file(out), of_file(out)), 0);
 	memcpy(scene->data + 65536, scene->data, 65536);
@@ -146,7 +146,7 @@ static void files(void **state)
 	scene->options.dst_offset_bytes = 4096;
 	assert_int_equal(between(scene, of_file(out), of_file(out)), -EINVAL);
 	assert_string_equal(donard_error_code(scene->fake->ctx), "overlap");
-	/* Without a length, and to the front: the source stays. */
+	/* Without a length, and to the front of the same file: the source is kept. */
 	scene->options.dst_offset_bytes = scene->options.length_bytes = 0;
 	scene->options.src_offset_bytes = 262144;
 	assert_int_equal(between(scene, of_file(out), of_file(out)), 0);
@@ -178,7 +178,7 @@ static void by_cpu(void **state)
 	scene->options.flags = 0;
 	assert_int_equal(between(scene, of_memory(low), of_memory(high)), 0);
 	assert_memory(high, 4096, scene->data, 131072);
-	/* Of pieces nobody says in which order. */
+	/* The kernel promises no order for memory in pieces. */
 	played_piece_bytes = 65536;
 	assert_int_equal(between(scene, of_memory(low), of_memory(high)), -EINVAL);
 	assert_string_equal(donard_error_code(ctx), "overlap");
@@ -228,7 +228,9 @@ static void ends_that_are_none(void **state)
 	donard_memory_free(memory);
 }
 
-/* The context of the handles tells of a failure.  An end that is refused may have the only handle, or there may be none. */
+/*
+ * The context of a handle has the failure, even if the end that is refused has the only handle.  There may be no handle at all.
+ */
 static void told_by_the_handle(void **state)
 {
 	struct scene *scene = *state;
@@ -273,7 +275,7 @@ static void ranges(void **state)
 	donard_memory_free(memory);
 }
 
-/* What became of a handle since it was made. */
+/* Handles whose object has changed since they were made. */
 static void later(void **state)
 {
 	static const struct dnd_bounce stale = { "a cause of then", "A remedy" };
@@ -286,7 +288,7 @@ static void later(void **state)
 	out = open_file(scene, scene->out, DONARD_FILE_WRITE | DONARD_FILE_CREATE);
 	played_reset = true;
 	assert_refused(scene, of_file(in), of_memory(memory), -EIO, "device", "p2pmem0: the device was reset meanwhile");
-	assert_int_equal(between(scene, of_file(in), of_memory(memory)), 0);	/* it is told once */
+	assert_int_equal(between(scene, of_file(in), of_memory(memory)), 0);	/* the reset is reported once */
 	dnd_handle_get(&out->handle);
 	assert_refused(scene, of_file(in), of_file(out), -EBUSY, "busy", "it has requests in a queue");
 	dnd_handle_put(&out->handle);
@@ -310,7 +312,7 @@ static void later(void **state)
 	donard_memory_free(memory);
 }
 
-/* Of a reset during a call of the kernel's that call tells; of one between two of them, neither. */
+/* A call of the kernel reports a reset during it, but neither of two calls reports one between them. */
 static void reset_between_calls(void **state)
 {
 	struct scene *scene = *state;
@@ -355,7 +357,7 @@ static void reset_of_shared_memory(void **state)
 	assert_int_equal(donard_memory_sync(memory, 0), 0);
 	assert_int_equal(donard_memory_sync(other, DONARD_SYNC_DURABLE), 0);
 	assert_int_equal(between(scene, of_memory(third), of_file(out)), 0);
-	/* By the count first, and by the barrier afterwards: it is one reset. */
+	/* The count showed the reset first, and the barrier reports it afterwards: it is one reset. */
 	played_resets = 2;
 	assert_int_equal(donard_memory_sync(memory, 0), -EIO);
 	played_reset = true;
@@ -419,7 +421,7 @@ static void closed_meanwhile(void **state)
 	assert_null(closing.file);
 }
 
-/* No region has so much, nor has a file, nor the address space, of which mmap() would say ENOMEM. */
+/* No region, file or address space is that large; mmap() would report the latter as ENOMEM. */
 static void more_than_any_region_has(void **state)
 {
 	const uint64_t lengths[] = { REGION_BYTES + 1, 1ULL << 48, 1ULL << 62, UINT64_MAX };
@@ -433,12 +435,12 @@ static void more_than_any_region_has(void **state)
 		assert_string_equal(failure.member, "length");
 		assert_int_equal(failure.limit, REGION_BYTES);
 	}
-	/* Of a persistent one nothing is allocated. */
+	/* No memory is allocated from a persistent region. */
 	played_region_flags = P2PMEM_REGION_PERSISTENT;
 	assert_int_equal(donard_memory_alloc(scene->fake->ctx, "p2pmem0", UINT64_MAX, &memory), -EOPNOTSUPP);
 }
 
-/* Of memory that is being taken away nobody says where it lies. */
+/* The place of memory is unknown while its region is being removed. */
 static void place_of_leaving_memory(void **state)
 {
 	struct scene *scene = *state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What failures of whole copies are called, when the usual cause is not theirs. */
+/* The texts of failed copies whose cause is not the usual one. */
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
@@ -18,7 +18,7 @@
 #include "donard/gpu.h"
 #include "says.h"
 
-/* A source whose first block is being written arrives, whatever it is by then; no bounce is made of it. */
+/* A source whose first block is being written is copied as it is by then, and not taken for a bounce. */
 static void first_block_changes(void **state)
 {
 	struct scene *scene = *state;
@@ -39,7 +39,7 @@ static void first_block_changes(void **state)
 	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EBADMSG);
 }
 
-/* The proof reads back what it wrote, and cannot tell a lossy route from a program that writes to the same block. */
+/* The proof reads its block back, and cannot tell a lossy route from a program that writes to the same block. */
 static void destination_changes(void **state)
 {
 	struct scene *scene = *state;
@@ -130,7 +130,7 @@ static void no_room(void **state)
 	played_flush = 0;
 }
 
-/* As a container's filter does; what the file's attributes forbid has the same errno. */
+/* A container's filter refuses the reservation with the same errno as the file's attributes do. */
 static void forbidden_reservation(void **state)
 {
 	struct sock_filter filter[] = {
@@ -209,7 +209,7 @@ static void refused_writes(void **state)
 	assert_file(scene->out, old, 65536);
 }
 
-/* The proof's write went well, and then no write of the route does: the block is put back from DRAM, or it is told. */
+/* All writes by the route fail after the proof's: the block is restored from DRAM, or the failure says that it was not. */
 static void refused_once_proven(void **state)
 {
 	struct scene *scene = *state;
@@ -229,7 +229,7 @@ static void refused_once_proven(void **state)
 	assert_in_range(scene->result.overwritten_bytes, 512, 65536);
 }
 
-/* What another program writes to while the copy verifies its first chunk, and where. */
+/* The file that another program writes to while the copy verifies its first chunk, and where. */
 static const char *played_touched;
 
 static int write_when_verifying(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
@@ -292,7 +292,7 @@ static void below_a_loop_device(void **state)
 	assert_says(donard_error(ctx), "the loop device loop7 lies on it");
 }
 
-/* Who may ask the device itself need not know its file's name. */
+/* A user who may ask the loop device itself need not know its file's name. */
 static void below_a_loop_device_without_a_name(void **state)
 {
 	struct scene *scene = *state;
@@ -422,7 +422,7 @@ static void no_sysfs(void **state)
 	assert_says(donard_error(ctx), "no sysfs is mounted there");
 }
 
-/* As a container's runtime hides it: by a tmpfs over a folder.  A link to another file system looks the same. */
+/* A container's runtime hides a folder by a tmpfs over it.  A link to another file system looks the same. */
 static void hidden_sysfs(void **state)
 {
 	struct scene *scene = *state;
@@ -467,7 +467,7 @@ static void assert_of_descriptors(const struct donard_context *ctx, int rc)
 	assert_says(donard_error(ctx), "ulimit -n");
 }
 
-/* With ever more descriptors: each failure says of what it is, and no list is shorter for it. */
+/* Allows one descriptor more each time: each failure says what could not be opened, and no list is silently shortened. */
 static void few_descriptors(void **state)
 {
 	struct scene *scene = *state;
@@ -627,7 +627,7 @@ static int lose_proc(void *user, enum donard_phase phase, uint64_t done_bytes, u
 	return 0;
 }
 
-/* What cannot get a name in the end is refused before the first byte, and the folder is not to blame. */
+/* A new file that could not get its name in the end is refused before the first byte, and the folder is not blamed. */
 static void new_file_without_proc(void **state)
 {
 	struct scene *scene = *state;

@@ -315,7 +315,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Whatever comes of it, the GPU has its memory back. */
+/* Runs a copy, and asserts that the GPU's memory is freed whether it succeeds or fails. */
 static int copy(struct scene *scene, const char *src, const char *dst)
 {
 	struct donard_copy_options options = scene->options;
@@ -506,7 +506,7 @@ static void by_address(void **state)
 	assert_refused(scene, scene->file, "gpu:00000000000000000:03:00.0", -EINVAL, "no GPU is named like this");
 }
 
-/* Memory that the program has allocated keeps what it holds, and is the program's afterwards. */
+/* Memory that the program has allocated keeps its other bytes, and still belongs to the program afterwards. */
 static void memory_of_the_program(void **state)
 {
 	struct scene *scene = *state;

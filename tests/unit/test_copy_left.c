@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a copy that failed or was stopped has left behind, and what it says of that. */
+/* What a failed or stopped copy leaves behind, and what its text says about that. */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -117,7 +117,7 @@ static void new_file(void **state)
 	assert_silent(scene, "overwritten");
 }
 
-/* What a handle has made is new for its first copy alone. */
+/* A file that a handle created counts as new for the first copy alone. */
 static void over_what_a_handle_made(void **state)
 {
 	struct scene *scene = *state;
@@ -206,7 +206,7 @@ static void stop_between(struct scene *scene, const char *src, const char *dst, 
 	assert_int_equal(copy(scene, src, dst), -ECANCELED);
 }
 
-/* What the reset lost does not count because the copy was stopped, or keep a file. */
+/* Bytes that a reset lost do not count, and do not keep a new file, even if the copy was also stopped. */
 static void stopped_after_reset(void **state)
 {
 	struct scene *scene = *state;
@@ -305,7 +305,7 @@ static int stop_when_verified(void *user, enum donard_phase phase, uint64_t done
 	return phase == DONARD_PHASE_VERIFY && done_bytes == total_bytes;
 }
 
-/* What has been moved is kept, and where nothing is left to do there is nothing to stop. */
+/* Bytes that have been moved are kept, and a copy that has nothing left to do cannot be stopped. */
 static void stopped_at_the_end(void **state)
 {
 	struct scene *scene = *state;
@@ -409,7 +409,7 @@ static int remove_when_flushing(void *user, enum donard_phase phase, uint64_t do
 	return 0;
 }
 
-/* What had left it before counts, and what had come to it does not last. */
+/* Bytes that were read from the region before its removal count; bytes that were written to it are not durable. */
 static void removed_afterwards(void **state)
 {
 	struct scene *scene = *state;
@@ -464,7 +464,7 @@ static int fail_to_read_again(void *user, enum donard_phase phase, uint64_t done
 	return 0;
 }
 
-/* What the drive fails by itself is not explained by a region that went, or was reset, meanwhile. */
+/* A failure of the drive itself is not attributed to a region that was removed or reset meanwhile. */
 static void drive_fails_without_its_region(void **state)
 {
 	struct scene *scene = *state;

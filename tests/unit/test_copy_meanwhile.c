@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What another program does to the destination file of a copy meanwhile. */
+/* Another program changes the destination file during a copy. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -16,7 +16,7 @@
 
 #define HALF	(REGION_BYTES / 2)
 
-/* What is done once half of the bytes have been copied, or at another time. */
+/* The change that is made once half of the bytes have been copied, or in another phase. */
 static void (*played_act)(struct scene *scene);
 static enum donard_phase played_phase;
 static uint64_t played_done_bytes;
@@ -225,7 +225,7 @@ static void assert_nowhere(struct scene *scene, const char *says)
 	assert_true(scene->result.durable_reason[0]);
 }
 
-/* Whatever was copied, the name does not lead to it; at which moment it was changed does not matter. */
+/* The name does not lead to the copied file any more, at whichever moment it was changed. */
 static void names(void **state)
 {
 	static const enum donard_phase phases[] = { DONARD_PHASE_COPY, DONARD_PHASE_FLUSH, DONARD_PHASE_VERIFY };
@@ -253,7 +253,7 @@ static void names(void **state)
 	}
 }
 
-/* A new file has its name once it is complete: whoever waited for that may take it, also before it is verified. */
+/* A new file gets its name once it is complete, so another program may rename it even before it is verified. */
 static void new_file_is_taken(void **state)
 {
 	struct scene *scene = *state;
@@ -361,7 +361,9 @@ static int loses_flushes(void *user, const struct donard_interval *interval, int
 	return played_end_rc;
 }
 
-/* To read what the drive says takes as long as a copy of many blocks, and is no part of what the caller measures. */
+/*
+ * Reading the drive's properties takes as long as copying many blocks, so it is not in the interval that the caller measures.
+ */
 static void judged_after_interval(void **state)
 {
 	struct scene *scene = *state;
@@ -396,7 +398,7 @@ enum dnd_change __wrap_dnd_drive_look_and_judge(struct donard_context *ctx, cons
 	return DND_CHANGED;
 }
 
-/* Who cannot look does not know of a change. */
+/* A check that fails for want of descriptors or memory shows no change. */
 static void cannot_look(void **state)
 {
 	struct scene *scene = *state;
@@ -422,7 +424,7 @@ static void is_read(struct scene *scene)
 	close(fd);
 }
 
-/* A direct write leaves no page of what it wrote, whether there were pages before or not. */
+/* A direct write leaves none of its range in the page cache, whether there were pages before or not. */
 static void cached_before(void **state)
 {
 	struct scene *scene = *state;
@@ -468,7 +470,7 @@ static void journalled_meanwhile(void **state)
 	assert_file(scene->out, scene->data, REGION_BYTES);
 }
 
-/* What a bounce has left in the page cache is not what the drive holds. */
+/* Pages that a bounce left in the page cache are not the drive's content. */
 static void nobody_tells_what_is_cached(void **state)
 {
 	struct scene *scene = *state;

@@ -20,7 +20,7 @@ static void of_region(void **state)
 	assert_int_equal(donard_region_counts(fake->ctx, "p2pmem0", &counts), -EOPNOTSUPP);
 	assert_string_equal(donard_error_code(fake->ctx), "no-module");
 	fake_region(fake, "p2pmem0", "pci-bar", "0000:03:00.0");
-	/* Of an older release, which has no such folder. */
+	/* A module of an older release has no such folder. */
 	assert_int_equal(donard_region_counts(fake->ctx, "p2pmem0", &counts), -EOPNOTSUPP);
 	assert_non_null(strstr(donard_error(fake->ctx), "Load the one of this release"));
 	for (size_t i = 0; i < 8; i++) {
@@ -42,7 +42,7 @@ static void of_region(void **state)
 	assert_int_equal(donard_region_counts(fake->ctx, "p2pmem0", &counts), -EINVAL);
 }
 
-/* That says nothing about the region or the drive. */
+/* A want of descriptors says nothing about the region or the drive. */
 static void without_descriptors(void **state)
 {
 	struct donard_region_counts counts = { .size = sizeof(counts) };
@@ -87,7 +87,7 @@ static void of_drive(void **state)
 	assert_int_equal(donard_drive_counts(fake->ctx, "nvme1n1", &counts), -ENODEV);
 	assert_string_equal(donard_error_code(fake->ctx), "no-such-device");
 	assert_int_equal(donard_drive_counts(fake->ctx, "../nvme0n1", &counts), -EINVAL);
-	/* As its node is written, and by a link to it. */
+	/* The drive is named by its node, and by a link to it. */
 	fake_file(fake, "dev/nvme0n1", "");
 	fake_link(fake, "dev/by-id/nvme-Model_X", "dev/nvme0n1");
 	snprintf(path, sizeof(path), "%s/dev/by-id/nvme-Model_X", fake->root);
@@ -98,7 +98,7 @@ static void of_drive(void **state)
 	assert_non_null(strstr(donard_error(fake->ctx), "/no/such"));
 	assert_int_equal(donard_drive_counts(fake->ctx, "/", &counts), -EINVAL);
 	assert_int_equal(donard_drive_counts(fake->ctx, "", &counts), -EINVAL);
-	/* The head of two paths, of which a third is another namespace's. */
+	/* The head has two paths; a third path is another namespace's. */
 	fake_file(fake, "block/nvme0n1/stat", "0 0 0 0 0 0 0 0 0 0 0");
 	fake_file(fake, "block/nvme0n1/queue/iostats", "0");
 	fake_file(fake, "block/nvme0c0n1/stat", "1 0 10 0 2 0 20 0 3 0 0");

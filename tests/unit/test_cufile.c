@@ -58,7 +58,7 @@ static void test_open_and_close(void **state)
 	assert_int_equal(cuFileGetVersion(NULL).code, CUF_INVALID_VALUE);
 }
 
-/* A call that opens it by itself counts once; whoever opens it then owns that. */
+/* A call that opens the driver by itself counts as one opening, which the next cuFileDriverOpen() takes over. */
 static void test_opens_by_itself(void **state)
 {
 	(void)state;
@@ -152,7 +152,7 @@ static void refuse(const char *name, int flags)
 	close(fd);
 }
 
-/* Files of one folder differ in their names' ends, and no name makes a line of its own or hides what is said of it. */
+/* Long names are shortened so that files of one folder still differ, and no name breaks a line or pushes the message out. */
 static void test_names_in_the_log(void **state)
 {
 	struct scene *scene = *state;
@@ -242,7 +242,7 @@ static void test_bad_environment(void **state)
 	}
 }
 
-/* What the program set holds until a driver that was open is closed. */
+/* Parameters that the program set hold until a driver that was open is closed. */
 static void test_failed_open_keeps_parameters(void **state)
 {
 	struct scene *scene = *state;
@@ -259,7 +259,7 @@ static void test_failed_open_keeps_parameters(void **state)
 	assert_int_equal(value, 128);
 }
 
-/* What the program says of the log between two openings holds for the second. */
+/* Settings of the log that the program makes between two openings hold for the second. */
 static void test_log_moves(void **state)
 {
 	struct scene *scene = *state;
@@ -376,7 +376,7 @@ static void test_handles(void **state)
 	close(pipes[1]);
 	cuFileHandleDeregister(scene->handle);
 	assert_int_equal(cuFileRead(scene->handle, scene->host, 4096, 0, 0), -CUF_HANDLE_NOT_REGISTERED);
-	cuFileHandleDeregister(scene->handle);	/* which is told in the log alone */
+	cuFileHandleDeregister(scene->handle);	/* which only the log reports */
 	assert_says(scene, "is no handle");
 	assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
 }
@@ -509,7 +509,7 @@ static void test_too_many_files(void **state)
 	register_with_too_many(*state, "{ \"properties\": { \"allow_compat_mode\": true } }");
 }
 
-/* And no reason to give up the denylist, although the file's mount cannot be looked up. */
+/* A want of descriptors is no reason to ignore the denylist, although the file's mount cannot be looked up. */
 static void test_too_many_files_and_denylist(void **state)
 {
 	register_with_too_many(*state, "{ \"denylist\": { \"filesystems\": [ \"none\" ] } }");
@@ -583,7 +583,7 @@ static void test_buffers(void **state)
 	assert_int_equal(cuFileBufRegister(NULL, BYTES, 0).code, CUF_INVALID_VALUE);
 	assert_int_equal(cuFileBufRegister(scene->device, 0, 0).code, CUF_INVALID_VALUE);
 	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 64).code, CUF_INVALID_VALUE);
-	/* Where CUDA knows the GPU's address space, and no allocation. */
+	/* An address that CUDA knows as the GPU's, but without an allocation. */
 	assert_int_equal(cuFileBufRegister(gpu.memory + GPU_BYTES - 65536, 65536, 0).code, CUF_CUDA_DRIVER_ERROR);
 	assert_int_equal(cuFileBufRegister(gpu.memory + GPU_BYTES - 65536, 65536, 0).cuda, 1);
 }
@@ -606,7 +606,7 @@ static void test_pin_limit(void **state)
 	assert_int_equal(cuFileBufRegister(scene->device, 65536, 0).code, CUF_DEVICE_NOT_FOUND);
 }
 
-/* Where there is no /proc, its number tells. */
+/* Without /proc the drive is recognized by its device number. */
 static void test_denied_drive_without_name(void **state)
 {
 	struct scene *scene = *state;

@@ -202,7 +202,7 @@ static void test_stream_that_needs_copies(void **state)
 	pthread_t holder;
 	bool held = false;
 
-	/* What the stream has comes before it. */
+	/* The stream's earlier work comes first. */
 	pthread_create(&holder, NULL, hold_gate, &held);
 	while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE))
 		sched_yield();
@@ -254,7 +254,7 @@ static void test_stream_whose_buffer_is_deregistered(void **state)
 	assert_file(scene, BYTES);
 }
 
-/* Runs the call in a thread of its own until it stands at a gate of CUDA's, having been counted. */
+/* Runs the call in a thread of its own, and returns when that waits at a gate of CUDA's and has been counted. */
 static pthread_t stand_at(pthread_mutex_t *gate, const unsigned int *count, void *(*call)(void *), struct scene *scene)
 {
 	pthread_t thread;
@@ -303,8 +303,8 @@ static void test_stream_beside_a_staged_write(void **state)
 }
 
 /*
- * Where compatibility mode is allowed, whether CUDA must copy shows only when the drive moves the bytes.  So the first
- * request of a file and a GPU is done when the call returns.
+ * If compatibility mode is allowed, only the transfer itself shows whether CUDA has to copy.  So the first request between a
+ * file and a GPU is complete when the call returns.
  */
 static void test_stream_that_may_fall_back(void **state)
 {
@@ -401,7 +401,7 @@ static void test_stream_beside_a_batch(void **state)
 	assert_int_equal(gpu.streams, 1);
 }
 
-/* What was promised not to change is read at once. */
+/* Arguments that the program promised not to change are read at once. */
 static void test_fixed_stream(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -450,7 +450,7 @@ static void test_bad_streams(void **state)
 	assert_int_equal(done, -CUF_DRIVER_NOT_INITIALIZED);
 }
 
-/* Whoever registers it does not wait for what it does. */
+/* Registering a stream does not wait for the stream's work. */
 static void test_busy_stream(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -493,7 +493,7 @@ static void test_failed_stream(void **state)
 	assert_int_equal(cuFileDriverClose_v2().code, 0);
 }
 
-/* What the child does with the driver is not told to the parent's request. */
+/* The parent's request does not notice what the child does with the driver. */
 static void test_stream_and_fork(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -515,7 +515,7 @@ static void test_stream_and_fork(void **state)
 	munmap(done, 4096);
 }
 
-/* Whatever calls twice, a request runs once. */
+/* A request runs once even if CUDA calls for it twice. */
 static void test_repeated_turn(void **state)
 {
 	struct scene *scene = scene_of(state);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What libcufile makes of CUDA's answers about a pointer: no GPU, and no libcuda. */
+/* How libcufile interprets CUDA's answers about a pointer; there is no GPU and no libcuda. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -21,7 +21,7 @@ static struct {
 	bool managed;
 	void *context;
 	unsigned int retained;
-	bool strict;		/* nothing is told without a context */
+	bool strict;		/* CUDA answers nothing to a thread without a context */
 	unsigned int depth;
 	int stream_rc, capture_rc, capture_status;
 	void *copied_in;	/* the stream of the last copy */
@@ -169,7 +169,7 @@ static int pop(void **context)
 	return 0;
 }
 
-/* What the program has loaded; the tests begin without CUDA. */
+/* The libraries that the program has loaded; the tests begin without CUDA. */
 #define CUDA_IS_LOADED	7
 static struct {
 	unsigned int loads, asked;
@@ -318,7 +318,7 @@ static void test_kinds(void **state)
 	assert_int_equal(found.bytes, 65536);
 }
 
-/* As cuMemAllocAsync() and cuMemMap() give it: its device's primary context, retained once. */
+/* Memory of cuMemAllocAsync() and cuMemMap() has no context: its device's primary context serves, retained once. */
 static void test_no_context(void **state)
 {
 	struct cuf_pointer found;
@@ -351,7 +351,7 @@ static void test_thread_without_context(void **state)
 	answer.strict = false;
 }
 
-/* Nor would it tell such a thread which allocation an address is of. */
+/* A thread without a context gets no answer about the allocation of an address, either. */
 static void test_number_without_context(void **state)
 {
 	uint64_t number = 0;
@@ -378,7 +378,7 @@ static void test_unknown_is_host(void **state)
 	}
 }
 
-/* A pointer of which CUDA cannot tell is nobody's, and no failure of it is lost. */
+/* A pointer about which CUDA fails to answer is not taken for the host's, and the failure is reported. */
 static void test_failure_is_told(void **state)
 {
 	static const int failures[] = { 100, 201, 700, 719, 999 };

@@ -46,7 +46,7 @@ static void end_reader(struct reader *reader)
 	pthread_barrier_destroy(&reader->at);
 }
 
-/* Of one file and one buffer, while a thread that knows both reads another file. */
+/* Deregisters one file and one buffer while a thread that knows both reads another file. */
 static void test_deregister_waits_for_no_other(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -177,7 +177,7 @@ static void test_each_waits_for_its_own_readers(void **state)
 	assert_int_equal(reader.got[1], 4096);
 }
 
-/* Or registers a larger one there: who reads it then uses that one, whether by its first address or by another. */
+/* Registers a larger buffer there instead: reads then use that one, whether they give its first address or another. */
 static void check_reads_the_new_one(struct scene *scene, off_t inside)
 {
 	uint8_t *pointer = scene->device + inside;

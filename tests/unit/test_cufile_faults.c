@@ -14,7 +14,7 @@
 
 static struct {
 	int open_rc, flush_rc, wait_rc;	/* -errno; wait_rc once */
-	int gone_rc;		/* once, as of a region that was removed, */
+	int gone_rc;		/* fails once, like a region that was removed, */
 	unsigned int gone_after;	/* behind so many requests */
 	int plain_errno;	/* a file cannot be opened once more without O_DIRECT */
 	int direct_errno;	/* and with it */
@@ -139,7 +139,7 @@ int __wrap_fstatfs(int fd, struct statfs *fs)
 	return rc;
 }
 
-/* As another user's file, of which the program was handed a descriptor. */
+/* Does the scene refuse this open(), as the kernel does for another user's file whose descriptor was handed to the program? */
 static bool is_refused(const char *path, int flags)
 {
 	int error = flags & O_DIRECT ? faults.direct_errno : faults.plain_errno;
@@ -163,7 +163,7 @@ int __wrap_open(const char *path, int flags, ...)
 	return is_refused(path, flags) ? -1 : __real_open(path, flags, mode);
 }
 
-/* What open() is, where it is compiled with _FORTIFY_SOURCE. */
+/* open() becomes this call if it is compiled with _FORTIFY_SOURCE. */
 int __wrap___open_2(const char *path, int flags)
 {
 	return is_refused(path, flags) ? -1 : __real_open(path, flags);
@@ -248,7 +248,7 @@ static void test_durable(void **state)
 {
 	struct scene *scene = durable_scene(state);
 
-	/* The folder of tests says nothing of caches. */
+	/* The tests' folder has no drive whose cache could be examined. */
 	assert_says(scene, "d/file: a write may return before its bytes are durable, although it was opened with O_SYNC");
 	assert_int_equal(cuFileWrite(scene->handle, scene->host, 65536, 0, 0), 65536);
 	assert_int_equal(faults.flushes, 1);
@@ -284,7 +284,7 @@ static void test_lost_request(void **state)
 	assert_memory_equal(scene->host, scene->data + 8192, 4096);
 }
 
-/* As XFS says of a damaged block: no refusal of donard, and DRAM would not help. */
+/* XFS reports a damaged block so: donard did not refuse anything, and DRAM would not help. */
 static void test_file_system_fails(void **state)
 {
 	struct scene *scene = *state;
@@ -300,7 +300,7 @@ static void test_file_system_fails(void **state)
 		write_text(scene->json, "{ \"properties\": { \"force_compat_mode\": true } }");
 		assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
 	}
-	/* Whoever reads by a stream has no errno. */
+	/* A read by a stream has no errno, so the log has it. */
 	assert_says(scene, "d/file: reading 4096 bytes at 0 failed in compatibility mode: Bad message");
 }
 
@@ -312,7 +312,7 @@ static void read_unregistered(struct scene *scene, ssize_t expected)
 		assert_memory_equal(scene->device, scene->data + 4096, 8192);
 }
 
-/* What the program has no part in is pinned anew, and tells no other failure than a first request would. */
+/* The library's own stage is pinned again, and if that fails, the error is the one that a first request would get. */
 static void test_region_of_the_stage_is_removed(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -342,7 +342,7 @@ static void test_region_of_the_stage_is_removed(void **state)
 	read_unregistered(scene, 8192);
 }
 
-/* Where it may, what a second pin refuses goes through DRAM. */
+/* If compatibility mode is allowed, a request whose second pin is refused goes through DRAM. */
 static void test_region_of_the_stage_stays_away(void **state)
 {
 	struct scene *scene = *state;
@@ -362,7 +362,7 @@ static void *write_once(void *handle)
 	return (void *)(intptr_t)cuFileWrite(handle, bytes, sizeof(bytes), 0, 0);
 }
 
-/* By another user's descriptor with O_DIRECT there is no way through the page cache. */
+/* Another user's descriptor with O_DIRECT offers no way through the page cache. */
 static void test_file_that_cannot_be_opened_once_more(void **state)
 {
 	struct scene *scene = *state;
@@ -409,7 +409,7 @@ static void test_failed_write_leaves_no_padding(void **state)
 	assert_int_equal(st.st_size, 100);
 }
 
-/* As XFS may have them, and as small a stage as cufile.json allows. */
+/* XFS may have such blocks, and cufile.json allows such a small stage. */
 static void test_blocks_larger_than_the_stage(void **state)
 {
 	struct scene *scene = *state;
@@ -427,7 +427,7 @@ static void test_blocks_larger_than_the_stage(void **state)
 	assert_memory_equal(scene->host, scene->data + 1, 100);
 }
 
-/* What went through the page cache is neither straight nor staged. */
+/* A transfer through the page cache counts neither as straight nor as staged. */
 static void test_bounced_meanwhile(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -477,7 +477,7 @@ static void read_in_batch(struct scene *scene, int status, ssize_t result)
 	cuFileBatchIODestroy(batch);
 }
 
-/* Where io_uring is switched off, compatibility mode still works. */
+/* Compatibility mode works even if io_uring is switched off. */
 static void test_without_io_uring(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -510,7 +510,7 @@ static void test_without_libdonard(void **state)
 	assert_int_equal(cuFileDriverOpen().code, 0);
 }
 
-/* As many tasks as the user may have: the log says why, and the next batch works. */
+/* The user has as many tasks as allowed: the log says why the batch fails, and the next batch works. */
 static void test_without_threads(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -703,14 +703,14 @@ static void test_page_of_both_ways(void **state)
 	fake_file(machine, "block/nvme7n1/queue/logical_block_size", "4096");
 }
 
-/* Where they are larger than a page, it reads and writes back no less than one. */
+/* With blocks larger than a page, the page cache reads and writes back whole blocks. */
 static void test_block_of_both_ways(void **state)
 {
 	faults.fs_block = 65536;
 	write_both_ways(state, 4096);
 }
 
-/* Who cuts the file to its bytes does not cut off what another thread wrote behind them. */
+/* A write that truncates the file to its own end does not cut off bytes that another thread wrote behind it. */
 static void test_growth(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -744,7 +744,7 @@ static ssize_t longest_read(struct scene *scene, uint8_t *to, const off_t offset
 	return longest;
 }
 
-/* Whoever reads the end meanwhile sees none of the zeros that are cut off. */
+/* A reader at the end of the file never sees the zeros that are cut off afterwards. */
 static void test_growth_beside_a_reader(void **state)
 {
 	struct scene *scene = scene_of(state);

@@ -81,7 +81,7 @@ static void test_close_against_registration(void **state)
 
 /* ---- fork() ---- */
 
-/* What a child does without threads: of whatever the parent's were doing, nothing holds it up. */
+/* A child without threads works, whatever the parent's threads were doing at the fork(). */
 static int child_works(struct scene *scene, void *batch)
 {
 	struct cuf_batch_event events[4];
@@ -107,7 +107,7 @@ static struct cuf_batch_request whole_read(struct scene *scene)
 	};
 }
 
-/* By another program: valgrind takes what the parent's threads have for leaks of the child. */
+/* Ends the child by executing another program: valgrind would report the parent's threads' memory as leaks of the child. */
 static void end_child(int failed)
 {
 	if (!failed)
@@ -115,7 +115,7 @@ static void end_child(int failed)
 	_exit(1);
 }
 
-/* Also of a batch on which the parent's threads work. */
+/* The same with a batch on which the parent's threads work. */
 static void test_fork_with_threads(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -157,7 +157,7 @@ static void *close_often(void *data)
 	return NULL;
 }
 
-/* Whatever a close was at: the child has a driver that opens, and nothing of the parent's. */
+/* At whatever point of a close the fork() comes, the child can open the driver, and has nothing of the parent's. */
 static void test_fork_while_closing(void **state)
 {
 	struct scene *scene = *state;
@@ -185,7 +185,7 @@ static void test_fork_while_closing(void **state)
 	assert_int_equal(registrar.bad, 0);
 }
 
-/* What a thread of the parent had open is not left open in a child. */
+/* Files that a thread of the parent had open do not stay open in the child. */
 static void test_child_lets_go(void **state)
 {
 	struct scene *scene = scene_of(state);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What libcufile reads and writes, by whatever alignment and thread.  Needs ext4 or xfs
- * under /tmp, and io_uring.
+ * Reads and writes of libcufile, with all alignments and by several threads.  Needs ext4 or
+ * xfs under /tmp, and io_uring.
  */
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -96,13 +96,13 @@ static void test_goes_straight(void **state)
 	assert_int_equal(counted().staged_bytes, 0);
 	assert_int_equal(counted().read_bytes, 1048576 + 65536);
 	assert_int_equal(counted().reads, 2);
-	/* And not when it is registered no more. */
+	/* The same works once it is not registered any more. */
 	assert_int_equal(cuFileBufDeregister(scene->device).code, 0);
 	assert_int_equal(cuFileRead(scene->handle, scene->device + 4096, 65536, 0, 4096), 65536);
 	assert_int_equal(counted().staged_bytes, 65536);
 }
 
-/* With TRACE the log has a line of each call: how many bytes went which way. */
+/* With TRACE the log has a line for each call: how many bytes took which way. */
 static void test_says_which_way(void **state)
 {
 	struct scene *scene;
@@ -156,7 +156,7 @@ static void test_stage_has_own_pages(void **state)
 	assert_ptr_equal(gpu.freed, (void *)(uintptr_t)stage.start);
 }
 
-/* Freed while it is registered: what was pinned is nobody's, and its address may be another's by now. */
+/* A buffer is freed while it is registered: its pinned memory is lost, and its address may belong to another allocation. */
 static void test_freed_while_registered(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -232,7 +232,7 @@ static off_t size_of(const struct scene *scene)
 	return st.st_size;
 }
 
-/* A file grows by what is written, and not by whole blocks. */
+/* A file grows by the bytes that are written, and not by whole blocks. */
 static void test_grows(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -268,7 +268,7 @@ static void test_bad_requests(void **state)
 	assert_int_equal(cuFileRead(scene->handle, scene->device, 4096, 0, 0), -CUF_DRIVER_NOT_INITIALIZED);
 }
 
-/* What is not supported is refused, unless it is allowed; then it is counted. */
+/* A transfer that needs compatibility mode is refused unless that is allowed; then it is counted. */
 static void test_no_silent_fallback(void **state)
 {
 	struct scene *scene = *state;
@@ -306,7 +306,9 @@ static void test_managed_memory(void **state)
 	assert_int_equal(counted().compat_bytes, 8192);
 }
 
-/* What the library says of memory that cannot be pinned: the driver's or kind's, a pool's, and that of several cuMemMap(). */
+/*
+ * The library's errors for memory that cannot be pinned: because of its driver or kind, from a pool, or by several cuMemMap().
+ */
 static const int unpinned[] = { -EINVAL, -ENXIO, -EOPNOTSUPP };
 
 static void test_unpinned(void **state)
@@ -324,7 +326,7 @@ static void test_unpinned(void **state)
 	assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
 	read_part(scene, scene->device, 0, 0, 65536);
 	assert_int_equal(counted().compat_bytes, 65536);
-	/* What is passing is told in this mode, too. */
+	/* A transient failure is reported in this mode, too. */
 	gpu.pin_fails = -EIO;
 	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, CUF_NVFS_DRIVER_ERROR);
 	for (size_t i = 0; i < sizeof(unpinned) / sizeof(unpinned[0]); i++) {
@@ -339,7 +341,7 @@ static void test_unpinned(void **state)
 	assert_int_equal(counted().compat_bytes, 2 * 65536);
 }
 
-/* As a second buffer in one page of the GPU's: no failure, and no byte goes through DRAM. */
+/* A second buffer in the same page of the GPU cannot be pinned: this is no failure, and no byte goes through DRAM. */
 static void test_busy_page(void **state)
 {
 	struct scene *scene = *state;
@@ -356,7 +358,7 @@ static void test_busy_page(void **state)
 	assert_int_equal(cuFileBufDeregister(scene->device).code, 0);
 }
 
-/* What is passing is told, also where compatibility mode is allowed. */
+/* A transient failure is reported even if compatibility mode is allowed. */
 static void test_stage_cannot_be_pinned_now(void **state)
 {
 	static const struct { int failure, code; } failures[] = {
@@ -377,7 +379,7 @@ static void test_stage_cannot_be_pinned_now(void **state)
 	assert_int_equal(counted().staged_bytes, 4096);
 }
 
-/* Whatever the reason: GPU memory that is not registered has its way by the stage, which is not pinned. */
+/* GPU memory that is not registered goes by the stage; whatever keeps the stage from being pinned, the request still works. */
 static void test_unregistered_and_unpinned(void **state)
 {
 	static const int failures[] = { -EACCES, -EINVAL, -EIO, -ENODEV, -ENOSPC, -ENXIO, -EOPNOTSUPP };
@@ -501,7 +503,7 @@ static void *work(void *data)
 	return NULL;
 }
 
-/* One handle and one buffer, of which each has a quarter: also ends of blocks beside each other. */
+/* Four threads use a quarter each of one file and one buffer, so that they meet within blocks. */
 static void test_threads(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -553,7 +555,7 @@ static void test_threads_with_own_files(void **state)
 	}
 }
 
-/* A child reads the parent's file by an engine of its own. */
+/* A child reads the parent's file by its own engine. */
 static void test_fork(void **state)
 {
 	struct scene *scene = scene_of(state);

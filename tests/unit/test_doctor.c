@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How the doctor reads configuration space, and what it leaves to the kernel. Whole machines: tests/data/machines. */
+/* How the doctor reads configuration space, and which answers it leaves to the kernel. Whole machines: tests/data/machines. */
 #include <sys/utsname.h>
 
 #include "says.h"
@@ -44,7 +44,7 @@ static void part_of_a_port(void **state)
 	assert_false(function.has_acs);
 }
 
-/* Nor is it where the extended part is not shown, of a function that has one. */
+/* The same holds for a function whose extended part exists, but is not shown. */
 static void ordinary_part_of_a_port(void **state)
 {
 	struct dnd_config config = { .count = 256, .bytes = { [0x06] = 0x10, [0x34] = 0x60, [0x60] = 0x10, [0x62] = 0x62 } };
@@ -80,7 +80,7 @@ static void port_below_its_function(void **state)
 	pci_forget(&pci);
 }
 
-/* A drive and a card, each on a root port of its own, or both below the first; a group of the drive's for an IOMMU. */
+/* A drive and a card, each on its own root port, or both below the first.  The drive may have an IOMMU group. */
 struct small {
 	struct pci_function ports[2], drive, card;
 };
@@ -190,7 +190,7 @@ static void translation(void **state)
 	}
 }
 
-/* What sysfs cannot know is no other rule of the module's. */
+/* A difference that comes from facts outside of sysfs does not contradict the doctor's rules. */
 static void contradictions(void **state)
 {
 	static const struct {
@@ -236,7 +236,7 @@ static void swiotlb_arguments(void **state)
 	}
 }
 
-/* Where KASLR cuts the kernel's direct map at least: arch/x86/mm/kaslr.c, before 6.19. */
+/* The shortest direct map that KASLR can leave: arch/x86/mm/kaslr.c, before 6.19. */
 static void kaslr(void **state)
 {
 	static const struct {
@@ -270,7 +270,7 @@ static void kaslr(void **state)
 	}
 }
 
-/* As in a chroot without /proc: a captured machine does not tell, and this one does. */
+/* Without /proc, as in a chroot, the release is known for this machine, but not for a captured one. */
 static void kernel_without_proc(void **state)
 {
 	struct source source = { .root = "/nonexistent" };

@@ -64,7 +64,7 @@ static void nobody_says(void **state)
 	not_durable(*state, &plain, "whether nvme0n1 is flushed is not known: /sys/block/nvme0n1/queue");
 }
 
-/* The path that a request takes has a queue of its own below that of the drive. */
+/* Each path of a drive has a queue of its own, below the drive's. */
 static void each_path_is_asked(void **state)
 {
 	struct dnd_drive drive = plain;
@@ -145,7 +145,7 @@ static void passes_no_flush_on(void **state)
 	is_durable(fake, &drive);
 }
 
-/* Of a file its file system is asked first; one that no mount is of is not known. */
+/* For a file, its file system is examined first; a file without a listed mount counts as unknown. */
 static void file_system_is_asked(void **state)
 {
 	struct dnd_drive drive = plain;

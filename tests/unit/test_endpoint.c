@@ -203,7 +203,7 @@ static void checksums_of_a_path(void **state)
 	}
 }
 
-/* Before Linux 6.4 a head counts nothing, and says so by its iostats, as a drive does that was told not to count. */
+/* Before Linux 6.4 a head counts nothing, which its iostats show, as those of a drive do whose counting is switched off. */
 static void writes_are_counted(void **state)
 {
 	struct fake *fake = *state;
@@ -232,7 +232,7 @@ static void writes_are_counted(void **state)
 	assert_int_equal(dnd_drive_write_mark(fake->ctx, &drive), 0);
 }
 
-/* Then nobody knows whether a loop device lies on it, also if there are descriptors again a moment later. */
+/* Without descriptors it is unknown whether a loop device uses the file, even if there are descriptors again a moment later. */
 static void held_file_without_descriptors(void **state)
 {
 	struct fake *fake = *state;

@@ -163,7 +163,7 @@ int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned int wait_nr)
 	return is_starved() ? -EAGAIN : __real_io_uring_submit_and_wait(ring, wait_nr);
 }
 
-/* As many arguments as the calls of Linux AIO have at most. */
+/* Takes five arguments, the most that calls of Linux AIO have. */
 long __real_syscall(long number, long a, long b, long c, long d, long e);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e);
 
@@ -343,7 +343,7 @@ static void long_request_gives_way(void **state)
 	free(ios);
 }
 
-/* The region is asked by a request.  What is not registered must not look as if it were: the memory may be gone by then. */
+/* A request asks the region to register.  Memory that was refused must not count as registered, since it may be gone later. */
 static void no_memory_to_register(void **state)
 {
 	struct setup *s = *state;
@@ -401,8 +401,8 @@ static void not_called(int signal_number)
 }
 
 /*
- * Device memory that goes away under a copy through DRAM: the file of a region fails, as this one does behind its
- * end, where a load would raise SIGBUS.  So the copy ends, whoever blocks that signal or handles it.
+ * Device memory goes away during a copy through DRAM.  Access by the region's file fails then, as by this file behind its end,
+ * where a load would raise SIGBUS.  So the copy ends, whether or not the program blocks or handles that signal.
  */
 static void no_signal_takes_part(void **state)
 {
@@ -530,7 +530,7 @@ static void compares_on_a_small_stack(void **state)
 static uint64_t device_bytes = LENGTH / 2;
 static unsigned int device_checks;
 
-/* Of a block device that is half as large as it was, unless a test says otherwise. */
+/* The size of a block device that has shrunk to a half, unless a test sets another. */
 static int play_ioctl(int fd, unsigned long request, void *argument)
 {
 	(void)fd;
@@ -658,7 +658,7 @@ static void changed_before_a_full_ring(void **state)
 	assert_int_equal(hand_over(&scene, enter), 2 * COMMANDS);
 }
 
-/* Of the first read of a pipe that is empty; every 20 ms, since one that comes before the wait begins ends none. */
+/* Waits for the first read, of an empty pipe.  Signals come every 20 ms, since one that comes before the wait has no effect. */
 static int wait_for_a_signal(uint64_t timeout_ns)
 {
 	const struct itimerval often = { { 0, 20000 }, { 0, 20000 } }, never = { { 0, 0 }, { 0, 0 } };
@@ -689,7 +689,7 @@ static void called(int signal_number)
 	(void)signal_number;
 }
 
-/* Also by the call that hands the first request over, of which the kernel does not say so. */
+/* This holds for the call that submits the first request, too, for which the kernel does not report the signal. */
 static void a_signal_ends_a_wait(void **state)
 {
 	struct sigaction before, action = { .sa_handler = called };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A failure as data: what it is about, which argument is at fault, and the numbers. */
+/* A failure as data: its object, the argument at fault, and the numbers. */
 #include "unit.h"
 #include "base/base.h"
 #include "donard/copy.h"

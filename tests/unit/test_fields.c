@@ -76,7 +76,7 @@ static void in_text(const struct result *result, const char *text, const char *e
 	free(printed);
 }
 
-/* In the table's order; of texts what is UTF-8. */
+/* JSON has the fields in the table's order, and texts as far as they are UTF-8. */
 static void json(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a file system says of a file, and what follows for a copy. The answers are those of Linux 7.3. */
+/* A file system's answers about a file, and what they mean for a copy. The answers are those of Linux 7.3. */
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/stat.h>
@@ -99,7 +99,7 @@ static void holes_without_extents(void **state)
 	assert_bounces(facts, true, "block by block");
 }
 
-/* As /proc/fs/ext4/nvme0n1/options has them. */
+/* The form of /proc/fs/ext4/nvme0n1/options. */
 static void options_in_lines(void **state)
 {
 	char path[] = "/tmp/donard-unit-options-XXXXXX";

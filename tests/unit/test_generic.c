@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* NVMe commands past the block layer: what is asked of the drive, and of which. */
+/* NVMe commands past the block layer: which commands are sent, and to which drive. */
 #include <liburing.h>
 #include <linux/nvme_ioctl.h>
 #include <sys/sysmacros.h>
@@ -52,7 +52,7 @@ static void a_read(void **state)
 	assert_int_equal(nvme->cdw12, 7);	/* eight blocks */
 }
 
-/* The kernel reads all of the entry: nothing of the last command may stay. */
+/* The kernel reads the whole entry, so nothing of an earlier command may be left in it. */
 static void a_write(void **state)
 {
 	struct io_uring_sqe sqe[2];
@@ -137,7 +137,7 @@ static void found_beside_the_disk(void **state)
 	assert_int_equal(device, makedev(242, 9));
 }
 
-/* Also to a queue and to the server of a cache. */
+/* The text has to fit a queue and the server of a cache, too. */
 static void needs_a_device(void **state)
 {
 	struct fake *fake = *state;

@@ -93,7 +93,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Whatever happened, the program's thread is as before, and nothing is kept. */
+/* After each test the program's thread has its context as before, and nothing is retained. */
 static int teardown(void **state)
 {
 	assert_int_equal(gpu.retained, 0);
@@ -101,7 +101,7 @@ static int teardown(void **state)
 	return fake_teardown(state);
 }
 
-/* What a program allocated. */
+/* A program allocates memory. */
 static void program_allocates(uint64_t bytes)
 {
 	gpu.allocated = bytes;
@@ -164,7 +164,7 @@ static void missing_symbol(void **state)
 	assert_int_equal(gpu.closed, 1);
 }
 
-/* A driver of CUDA 11.0; in a child, since what was loaded stays. */
+/* A driver of CUDA 11.0 has no such call.  Runs in a child, since a loaded library stays loaded. */
 static void without_flush(void **state)
 {
 	struct fake *fake = *state;
@@ -516,7 +516,7 @@ static void unordered_writes(void **state)
 	donard_memory_free(memory);
 }
 
-/* Of a GPU that orders them, of one that no process can flush, and of a CUDA that does not say. */
+/* Writes to a GPU that orders them, to one that no process can flush, and with a CUDA that does not say. */
 static void ordered_writes(void **state)
 {
 	struct donard_memory *memories[3];

@@ -250,7 +250,7 @@ static void contexts(void **state)
 	dnd_memory_put(memory);
 }
 
-/* What the child of a fork() says on standard error before it aborts. */
+/* Runs the call in a child, and asserts the text on its standard error before it aborts. */
 static void assert_aborts(void (*call)(void *), void *handle, const char *text)
 {
 	char said[512] = "";
@@ -414,7 +414,7 @@ static void threads(void **state)
 	}
 }
 
-/* What the library did not make, as the tests' own objects, passes, and so does what was not there. */
+/* Objects that the library did not make, such as the tests' own, are accepted, and so is NULL. */
 static void unknown(void **state)
 {
 	int own = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a name leads to: a namespace with several block devices, nodes that lead elsewhere, a file that is replaced while it is
- * opened; and who uses a destination without the kernel keeping it to him.
+ * The object behind a name: a namespace with several block devices, nodes that lead elsewhere, a file that is replaced while it
+ * is opened; and users of a destination that the kernel does not protect.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 #define NQN	"nqn.2014-08.org.nvmexpress:uuid:1"
 
-/* What the next opening with these flags opens instead of what it names. */
+/* The file that the next open() with these flags opens instead of the named one. */
 static const char *swapped_in;
 static int swapped_flags;
 static const char in_memory[] = "in memory";	/* swapped in: a file of no disk's file system */
@@ -42,14 +42,14 @@ int open(const char *path, int flags, ...)
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-/* What open() is where the compiler is told to guard it (_FORTIFY_SOURCE), as for Debian's packages. */
+/* open() becomes this call with _FORTIFY_SOURCE, as in Debian's packages. */
 int __open_2(const char *path, int flags);
 int __open_2(const char *path, int flags)
 {
 	return open(path, flags);
 }
 
-/* What each open file is said to be: this block device. */
+/* fstat() reports each open file as this block device. */
 static dev_t played_block;
 
 int fstat(int fd, struct stat *st)
@@ -132,7 +132,7 @@ static void disks_of_one_namespace(void **state)
 	assert_true(conflict(fake, PART(8), PART(9)));
 	assert_false(conflict(fake, PART(8), SECOND_PART));
 	assert_false(conflict(fake, PART(9), SECOND_PART));
-	/* Of another subsystem, of one that is not known, and another namespace of the same. */
+	/* Another subsystem's, an unknown subsystem's, and another namespace of the same one. */
 	path_of(fake, 10, NQN "0");
 	assert_false(conflict(fake, DISK(8), DISK(10)));
 	fake_nvme(fake, 11, "0000:0b:00.0");
@@ -155,7 +155,7 @@ static struct dnd_drive drive_of(struct fake *fake, dev_t device, const char *pa
 	return drive;
 }
 
-/* VERIFY says of a file on what is copied that the copy wrote to its own source. */
+/* For a destination file on the source drive, VERIFY says that the copy wrote to its own source. */
 static void file_on_the_drive(void **state)
 {
 	struct fake *fake = ((struct scene *)*state)->fake;
@@ -192,7 +192,7 @@ static void bytes_of_one_namespace(void **state)
 	assert_int_equal(dnd_drive_overlap(&a, 0, &part, 0, 4096), DND_APART);
 }
 
-/* To the played sysfs the file system of /tmp lies on the drive. */
+/* In the played sysfs the file system of /tmp lies on the drive. */
 static void becomes(struct fake *fake, const char *folder)
 {
 	char link[64], path[160];
@@ -205,7 +205,7 @@ static void becomes(struct fake *fake, const char *folder)
 	fake_link(fake, link, folder);
 }
 
-/* By its own name, if /tmp is in the table of mounts by its number at all. */
+/* Is the device found as mounted?  Only if the table of mounts has /tmp by its device number. */
 static bool is_mounted(struct fake *fake, dev_t device)
 {
 	struct dnd_drive drive = drive_of(fake, device, "");
@@ -395,7 +395,7 @@ static void stale_volumes(void **state)
 	assert_true(stale(fake, "vg/data", makedev(240, 4), says));
 	assert_false(stale(fake, "vg/data", makedev(240, 0), says));
 	assert_false(stale(fake, "my-vg/my-lv", makedev(240, 2), says));
-	/* Names of people's own, of which the kernel knows nothing. */
+	/* Names that a user made, and that the kernel does not know. */
 	assert_false(stale(fake, "vg/gone", makedev(240, 4), says));
 	assert_false(stale(fake, "mine/disk", makedev(240, 1), says));
 	assert_false(stale(fake, "disk/by-id/data", makedev(240, 1), says));
@@ -414,7 +414,7 @@ static void stale_arrays(void **state)
 	assert_false(stale(fake, "md/0", makedev(9, 127), says));
 }
 
-/* What is opened is the file that was looked at, or nothing of it is read or written. */
+/* If another file is opened than the one that was examined, nothing of it is read or written. */
 static void replaced_while_opened(void **state)
 {
 	struct scene *scene = *state;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A caller's functions round what a copy times: when they are called, what they are told, what comes of what they return. */
+/*
+ * The caller's functions at the begin and end of the timed part of a copy: when they are called, with what, and the effect of
+ * their results.
+ */
 #include <unistd.h>
 
 #include "copy_scene.h"
@@ -171,7 +174,7 @@ static int begin_of_a_failure(void *user, const struct donard_interval *interval
 	return begin(user, interval);
 }
 
-/* What made the copy fail is the news. */
+/* The copy's own failure is the one that is reported. */
 static void end_after_a_failure(void **state)
 {
 	struct scene *scene = *state;

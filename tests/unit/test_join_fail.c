@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is said of a route that is refused, and of a drive's errno when DRAM gets the block, and the region does not: no device,
- * no root.
+ * The texts about a route that is refused, and about a drive's errno when DRAM gets the block but the region does not.  Needs
+ * neither a device nor root.
  */
 #include <errno.h>
 #include <sys/eventfd.h>
@@ -40,7 +40,7 @@ static struct dnd_region region_of(uint32_t kind)
 
 static bool unlisted;
 
-/* What is said of a read that the kernel refuses, by a switch, or by a bridge that is tried. */
+/* Returns the text about a read that the kernel refuses, by a switch, or by a bridge that is tried. */
 static const char *refused(struct fake *fake, struct dnd_drive *drive, const struct dnd_region *region)
 {
 	struct dnd_join join = {
@@ -136,7 +136,7 @@ static void remedies_of_no_route(void **state)
 	assert_says(donard_error(fake->ctx), "by an unknown path. Switch ACS redirection off at the ports");
 }
 
-/* Of memory that nobody has touched, while its device is being reset. */
+/* Pages that were not touched yet cannot be used while their device is being reset. */
 static void pages_that_are_away(void **state)
 {
 	struct dnd_drive drive = { .fd = -1, .path = "/dev/nvme0n1", .blockdev = { .disk = "nvme0n1" } };

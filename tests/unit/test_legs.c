@@ -11,7 +11,7 @@
 #define BLOCK	4096U
 #define BYTES	(16U * BLOCK)
 
-/* The mirror's own file, of which leg 1 is another name, and the one of leg 0, which gets no write. */
+/* The mirror's own file, of which leg 1 is another name, and the file of leg 0, which gets no writes. */
 static int top_fd, lossy_fd;
 
 int __wrap_dnd_drive_open_leg(const struct donard_context *ctx, const struct dnd_drive *drive, size_t leg, const char *path,
@@ -31,7 +31,7 @@ int __wrap_dnd_join_probe(struct dnd_join *join)
 	return 0;
 }
 
-/* What the look finds. */
+/* The result of the check for changes. */
 static enum dnd_change played_change;
 static int played_rc;
 static uint32_t played_left;

@@ -178,7 +178,7 @@ static void assert_in_use(const char *host)
 	assert_says(donard_error(scene.ctx), "port 7077 is in use");
 }
 
-/* As the kernel says it where both name the same address. */
+/* The kernel reports a port in use if both listeners name the same address. */
 static void port_in_use(void **state)
 {
 	(void)state;
@@ -186,7 +186,7 @@ static void port_in_use(void **state)
 	assert_in_use("192.0.2.1");
 }
 
-/* And where one of both is at loopback, or at all addresses. */
+/* The kernel's errno differs if one of them is at loopback, or at all addresses. */
 static void port_in_use_at_loopback(void **state)
 {
 	(void)state;
@@ -240,7 +240,7 @@ static void finds_none(const char *address, const char *said)
 	dnd_reach_close(&reach);
 }
 
-/* A client is told the option of its server's call.  The server itself is told nothing about clients. */
+/* A client's text names the option of its server's call.  The server's own text says nothing about clients. */
 static void loopback_of_no_device(void **state)
 {
 	(void)state;

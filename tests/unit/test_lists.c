@@ -59,7 +59,7 @@ static void regions(void **state)
 	assert_string_equal(donard_error_code(fake->ctx), "no-such-region");
 }
 
-/* What was not asked for is not looked at: of a node that cannot be opened nothing is said. */
+/* Parts that were not asked for are not read, so a node that cannot be opened does not matter. */
 static void only_parts_of_regions(void **state)
 {
 	struct fake *fake = *state;
@@ -118,7 +118,7 @@ int __wrap_dnd_text_at(const char *path, char *text, size_t text_bytes)
 	return rc;
 }
 
-/* What of it was not read before is no part of a list. */
+/* A region that goes away while it is read is left out of the list. */
 static void a_region_that_goes(void **state)
 {
 	struct fake *fake = *state;
@@ -143,13 +143,13 @@ static void no_module(void **state)
 	assert_int_equal(donard_region_list(fake->ctx, &list), -EOPNOTSUPP);
 	assert_non_null(strstr(donard_error(fake->ctx), "modprobe p2pmem"));
 	assert_int_equal(donard_copy(fake->ctx, "p2pmem0", "p2pmem1", NULL, &result), -EOPNOTSUPP);
-	/* Wrong use is told first: it stays wrong when the module is there. */
+	/* Wrong arguments are reported first, since they stay wrong with the module loaded. */
 	assert_int_equal(dnd_region_open(fake->ctx, "p2pmem0+4K", &region), -EINVAL);
 	assert_int_equal(dnd_region_open(fake->ctx, "p2pmem0", &region), -EOPNOTSUPP);
 	assert_int_equal(result.route, DONARD_ROUTE_NONE);
 }
 
-/* What cannot be read is not taken for empty. */
+/* A folder that cannot be read is not taken for an empty one. */
 static void unreadable_folders(void **state)
 {
 	struct fake *fake = *state;
@@ -291,7 +291,7 @@ static void signals(suseconds_t every_us)
 	assert_int_equal(setitimer(ITIMER_REAL, &timer, NULL), 0);
 }
 
-/* Who adds a region to a function that is bound needs it bound until the region is there. */
+/* A program that adds a region to a bound function needs it to stay bound until the region exists. */
 static void remove_unbinds_under_a_lock(void **state)
 {
 	struct fake *fake = *state;

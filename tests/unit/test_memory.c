@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory without a region: DRAM, and what is refused. */
+/* Memory without a region: DRAM, and memory that is refused. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "says.h"
 #include "unit.h"
 
-/* As in a container whose filter of system calls has neither. */
+/* A container's filter of system calls may forbid both calls. */
 static bool no_move_pages, no_process_vm;
 
 long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
@@ -173,7 +173,7 @@ static void test_from_host_without_descriptors(void **state)
 	donard_memory_free(memory);
 }
 
-/* Of a dma-buf of a region the CPU accesses the bytes by the same calls as of any other. */
+/* The CPU accesses a dma-buf of a region by the same calls as any other dma-buf. */
 static void test_region_in_a_sandbox(void **state)
 {
 	struct donard_context *ctx = ((struct fake *)*state)->ctx;
@@ -239,7 +239,7 @@ static void test_bounds(void **state)
 	donard_memory_free(memory);
 }
 
-/* A program that exports a memory part by part may go on until it is told so. */
+/* A program may export a memory part by part until a call reports its end. */
 static void test_export_past_the_end(void **state)
 {
 	struct donard_failure failure = { .size = sizeof(failure) };
@@ -295,7 +295,7 @@ static void test_refusals(void **state)
 	close(pipes[1]);
 }
 
-/* What the kernel says of any file that is polled, and which driver has the numbers of /dev/null; NULL: the truth. */
+/* The events of any file that is polled, and the driver of /dev/null's numbers; NULL: the real one. */
 static short played_events;
 static const char *played_devices;
 
@@ -327,7 +327,7 @@ static void assert_adopts_none(struct fake *fake, int fd, int rc, const char *co
 	assert_null(memory);
 }
 
-/* The descriptor outlives its region, whose number is free again, or has another region by then. */
+/* The descriptor outlives its region, whose number is free again, or belongs to another region by then. */
 static void test_adopted_too_late(void **state)
 {
 	struct fake *fake = *state;
@@ -360,7 +360,7 @@ static int not_even_a_file(void)
 	return fd;
 }
 
-/* What is no dma-buf is told from one that is closed, and nothing is asked of it. */
+/* A file that is no dma-buf is refused with another text than a closed descriptor, and no ioctl is sent to it. */
 static void test_from_dmabuf(void **state)
 {
 	struct fake *fake = *state;
@@ -433,7 +433,7 @@ static void assert_limited(struct fake *fake, int resource, uint64_t limit, cons
 	assert_says(donard_error(fake->ctx), remedy);
 }
 
-/* Else the cause is a lack of memory, or of the region's. */
+/* If no limit is the cause, memory is lacking, or the region has no room. */
 static void test_limits(void **state)
 {
 	struct dnd_window window = { 0 };
@@ -445,7 +445,7 @@ static void test_limits(void **state)
 
 	assert_limited(fake, RLIMIT_AS, used_bytes("VmSize") + MOST_BYTES, "of address space, and has");
 	assert_limited(fake, RLIMIT_AS, used_bytes("VmSize") + MOST_BYTES, "ulimit -v");
-	if (!under_valgrind())		/* it tells the kernel nothing of this limit */
+	if (!under_valgrind())		/* valgrind does not pass this limit on to the kernel */
 		assert_limited(fake, RLIMIT_DATA, used_bytes("VmData") + MOST_BYTES, "ulimit -d");
 	snprintf(path, sizeof(path), "%s/p2pmem0", fake->root);
 	strcpy(region.name, "p2pmem0");
@@ -467,7 +467,7 @@ static void test_limits(void **state)
 	assert_false(dnd_map_limit(EAGAIN, MORE_BYTES, false, limit, sizeof(limit)));
 }
 
-/* A program that locks what it will map.  Whoever has CAP_IPC_LOCK is not limited. */
+/* A program that locks future mappings (mlockall()).  The limit does not apply with CAP_IPC_LOCK. */
 static void test_locked(void **state)
 {
 	const struct rlimit less = { .rlim_cur = 1 << 16, .rlim_max = 1 << 16 };

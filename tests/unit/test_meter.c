@@ -14,7 +14,7 @@
 #include "says.h"
 
 #define CAPTURED	"tests/unit/captured/"
-#define LIMIT_MS	(1000 * HANG_SECONDS)	/* of a tool that does what it should */
+#define LIMIT_MS	(1000 * HANG_SECONDS)	/* for a tool that works as it should */
 
 static bool is_known(const struct donard_measurement *result, enum donard_quantity quantity)
 {
@@ -109,7 +109,7 @@ static void runs_perf(void **state)
 			 "cas_count_%s", i / 2, i % 2 ? "write" : "read");
 		fake_file(fake, path, "event=0x04,umask=0x03");
 	}
-	/* The same bytes again, and what is no memory controller's. */
+	/* An event that counts the same bytes again, and a device that is no memory controller. */
 	fake_file(fake, "bus/event_source/devices/uncore_imc_free_running_0/events/data_read", "x");
 	fake_file(fake, "bus/event_source/devices/uncore_imc_x/events/cas_count_read", "x");
 	fake_tool(fake, "perf", "echo \"$@\" >$(dirname $0)/asked; " PERF_WORKS);
@@ -129,7 +129,7 @@ static void runs_perf_on_amd(void **state)
 	assert_int_equal(measure(*state, "perf").count[DONARD_DRAM_READ], 5602648 * 64);
 }
 
-/* With events that every machine has, under the names of those that this one lacks. */
+/* Uses events that every machine has, under the names of those that this one lacks. */
 static void runs_the_real_perf(void **state)
 {
 	struct donard_measurement result;
@@ -154,7 +154,7 @@ static void with_signals_ignored(void **state)
 	signal(SIGCHLD, SIG_DFL);
 }
 
-/* As likwid-perfctr does when cat ends just before it goes to sleep. */
+/* likwid-perfctr stops so when cat ends just before it goes to sleep. */
 static void wakes_likwid(void **state)
 {
 	double start = dnd_now_seconds();
@@ -212,7 +212,7 @@ static int ends_in_child(struct donard_meter *meter)
 	return !refused;
 }
 
-/* One ends the parent's measurement, and another is there with what it inherited when the parent does. */
+/* One child ends the parent's measurement, and another still has the inherited descriptors when the parent ends it. */
 static void children_leave_the_tool_alone(void **state)
 {
 	struct donard_measurement result = { .size = sizeof(result) };
@@ -242,7 +242,7 @@ static void children_leave_the_tool_alone(void **state)
 	assert_no_children();
 }
 
-/* As likwid-perfctr does when it cannot set its counters up. */
+/* likwid-perfctr leaves cat stopped so when it cannot set its counters up. */
 static void ends_what_likwid_stopped(void **state)
 {
 	struct fake *fake = *state;
@@ -425,7 +425,7 @@ static void none_and_unknown(void **state)
 }
 
 /* Nothing is there: the reasons of all are in what "none" tells. */
-/* What the meter says that is taken where no kind is available. */
+/* Returns the measurement of the meter that is chosen if no kind is available. */
 static struct donard_measurement taken_without_any(struct fake *fake)
 {
 	struct donard_measurement result = { .size = sizeof(result) };
@@ -579,7 +579,7 @@ static void instructions_by_a_clock(void **state)
 	assert_says(result.missing, "/proc/sys/kernel/perf_event_paranoid is ");
 }
 
-/* What is said where perf events are refused to root, or not, and at that level. */
+/* Asserts the text for perf events that are refused at this level, to root or to another user. */
 static void assert_refusal(bool is_root, int paranoid, bool of_container)
 {
 	struct donard_measurement result = { .size = sizeof(result) };
@@ -594,7 +594,7 @@ static void assert_refusal(bool is_root, int paranoid, bool of_container)
 	assert_true(of_container == !strstr(result.missing, "Run as root"));
 }
 
-/* Nobody who is root is told to be root, and no level that is low enough to be lowered. */
+/* The text does not advise root to run as root, nor to lower a level that is low enough. */
 static void instructions_that_are_refused(void **state)
 {
 	(void)state;
@@ -639,7 +639,7 @@ static void instructions_for_part_of_the_time(void **state)
 	assert_says(result.missing, "two kinds of cores");
 }
 
-/* That has another reason. */
+/* A failure to read them has another reason. */
 static void instructions_that_cannot_be_read(void **state)
 {
 	static const struct dnd_event_count counts[1] = { { 5, 20, 20 } };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What measuring tools print (captured/, and worse), turned into counts or into reasons. */
+/* Output of measuring tools (captured/, and worse) is turned into counts or into reasons. */
 #include "unit.h"
 #include "comma.h"
 #include "meter/kind.h"

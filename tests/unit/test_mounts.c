@@ -86,7 +86,7 @@ static void swap_spaces(void **state)
 	assert_string_equal(dnd_swap_parse(file), "/mnt/my disk/swap");
 }
 
-/* What lists the mounts lies there.  The root of a chroot may be no mount. */
+/* Finds the mount of /proc, which lists the mounts.  The root of a chroot may be no mount. */
 static int find_proc(void *user, const struct dnd_mount *mount)
 {
 	(void)user;

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-/* What only ends a hang, whatever waits. */
+/* A time limit that only ends a hang, whatever waits. */
 #define HANG_SECONDS 120
 
 /* Some of what a program asks of the kernel valgrind answers by itself, or keeps from it. */
