@@ -16,7 +16,7 @@
 #define THREADS		16
 #define BAD_OFFSET	(3U << 20)	/* writes there fail */
 
-/* What the cache was asked, and does when it is polled: the newest first. */
+/* The requests that the played cache was sent, and which it completes when it is polled: the newest first. */
 static struct {
 	uint8_t drive[DRIVE_BYTES];
 	uint8_t *memory;
@@ -38,7 +38,7 @@ static struct {
 
 static _Thread_local bool is_workers;	/* this thread, which has opened a queue */
 
-/* What the worker told people. */
+/* The worker's messages to the administrator. */
 static struct {
 	sem_t count;
 	char text[NBD_TEXT_BYTES];
@@ -383,7 +383,7 @@ static void many_threads(void **state)
 	assert_in_range(fake.most, 1, DEPTH);
 }
 
-/* NBD's clients see a request that does not end, so that whoever runs nbdkit is told why, and once. */
+/* NBD's clients see only a request that does not end, so the administrator of nbdkit is told why, once. */
 static void drive_that_fails(void **state)
 {
 	struct nbd_worker *worker = start();
@@ -417,8 +417,8 @@ static void *write_long(void *user)
 }
 
 /*
- * What waits then is given up, and no further piece of it begins: a client that connects again writes newer bytes.  One more
- * than there are places waits for a place.
+ * Requests that wait when the connection ends are given up, and no further piece of them begins: a client that connects again
+ * writes newer bytes.  There is one request more than there are places, so that one waits for a place.
  */
 static void connection_that_ends(void **state)
 {
@@ -492,7 +492,7 @@ static void request_of_a_former_connection(void **state)
 	nbd_worker_stop(worker);
 }
 
-/* Whoever waits for a window of the cache may wait for an hour, and nobody is there any more. */
+/* A connection that ends while it waits for a window of the cache, which may take an hour, stops waiting. */
 static void connection_that_ends_before_it_begins(void **state)
 {
 	struct donard_cache_options options = { .size = sizeof(options), .address = "192.0.2.1", .depth = DEPTH };

@@ -63,14 +63,14 @@ static uint32_t peer_reg(struct client *client, uint32_t offset)
 	return reg(client, AMD_PEER_OFFSET + offset);
 }
 
-/* As amd_init_side_info(). */
+/* Does what amd_init_side_info() does. */
 static void load_driver(struct client *client)
 {
 	set(client, AMD_SIDEINFO_OFFSET, reg(client, AMD_SIDEINFO_OFFSET) | AMD_SIDE_READY);
 	set(client, AMD_INTMASK_OFFSET, AMD_EVENT_INTMASK & ~(AMD_LINK_UP_EVENT | AMD_LINK_DOWN_EVENT));
 }
 
-/* As amd_ntb_mw_set_trans() for the window of BAR 2 or 4: lends this client's memory to the other one. */
+/* Does what amd_ntb_mw_set_trans() does for the window of BAR 2 or 4: lends this client's memory to the other one. */
 static void lend(struct client *client, unsigned int bar, uint64_t address, uint64_t len_bytes)
 {
 	client_write(client, 0, AMD_PEER_OFFSET + AMD_BAR23XLAT_OFFSET + ((bar - 2) << 2), address, 8);
@@ -134,7 +134,7 @@ static void each_sees_that_the_other_is_ready(void **state)
 	assert_true(scene->ntb.linked);
 	assert_int_equal(peer_reg(&scene->lab, AMD_SIDEINFO_OFFSET), AMD_SIDE_MASK | AMD_SIDE_READY);
 	assert_int_equal(peer_reg(&scene->peer, AMD_SIDEINFO_OFFSET), AMD_SIDE_READY);
-	/* As amd_deinit_side_info(), and as amd_clear_side_info_reg() of the other's. */
+	/* Does what amd_deinit_side_info() does, and amd_clear_side_info_reg() for the other side. */
 	set(&scene->lab, AMD_SIDEINFO_OFFSET, 0);
 	assert_int_equal(peer_reg(&scene->peer, AMD_SIDEINFO_OFFSET), 0);
 	set(&scene->lab, AMD_PEER_OFFSET + AMD_SIDEINFO_OFFSET, AMD_SIDE_MASK);
@@ -372,7 +372,7 @@ static void nothing_passes_a_cut(void **state)
 	assert_int_equal(scene->peer.ram[0], 2);
 }
 
-/* Else its memory would be reached, perhaps in other hands, when the cable is mended. */
+/* Else the peer would reach this memory when the cable works again, when it may have another owner. */
 static void what_was_lent_can_be_taken_back_during_a_cut(void **state)
 {
 	struct scene *scene = *state;
@@ -407,7 +407,7 @@ static void a_reset_ends_what_was_lent(void **state)
 	load_driver(&scene->peer);
 	client_write(&scene->lab, WINDOW, 0, 1, 1);
 	assert_int_equal(drops(scene, NTB_BEYOND_LIMIT), 1);
-	/* What was lent to it stays. */
+	/* Memory that was lent to it stays reachable. */
 	client_write(&scene->peer, WINDOW, 0, 7, 1);
 	assert_int_equal(scene->lab.ram[0], 7);
 }
@@ -438,7 +438,7 @@ static void accesses_of_any_length_pass(void **state)
 	assert_int_equal(client_read(&scene->lab, 0, AMD_BAR23XLAT_OFFSET + 2, 4), RAM_AT >> 16);
 }
 
-/* --- a machine that does what it likes --- */
+/* --- a malicious peer --- */
 
 #define LENT_AT 0x10000
 #define LENT_BYTES 0x1000
@@ -463,7 +463,7 @@ static bool outside_is_untouched(const uint8_t *ram)
 	return true;
 }
 
-/* Whatever it writes to its registers and windows: of the other's memory it reaches what that one lent. */
+/* Whatever the peer writes to its registers and windows, it reaches only memory that the other side lent. */
 static void only_what_was_lent_is_reached(void **state)
 {
 	struct scene *scene = *state;
@@ -499,7 +499,7 @@ static void every_byte_is_counted(void **state)
 	int bar = memory_file(0x10000);
 	char *counts;
 
-	/* Another file of the peer's, as of a BAR; the limit is behind it. */
+	/* Another file of the peer's, such as a BAR; the limit lies behind it. */
 	assert_int_equal(client_map(&scene->peer, bar, 0, 0x40000000, 0x10000), 0);
 	strcpy(scene->ntb.sides[1].server.dma.memories->name, "gpu.bar");
 	lend(&scene->peer, WINDOW2, 0x40000000, 0x10000);

@@ -13,8 +13,8 @@
 #define MAX_STATES	(1 << 22)
 
 /*
- * One direction; the other is the same, and independent. What is behind a pad's name lies at the reader. Not to be
- * padded: states are compared as bytes.
+ * The state of one direction; the other is the same, and independent. A pad's value is the one at its reader. The struct must
+ * have no padding, because states are compared as bytes.
  */
 struct state {
 	uint8_t epoch, lent;			/* the lender */
@@ -46,7 +46,7 @@ static void store(struct state *s, const struct ntb_lender *l, const struct ntb_
 		s->last_epoch = s->epoch;
 }
 
-/* @sees_link: what it believes; an end may not yet know. */
+/* @sees_link: whether the lender believes that there is a link; it may not know the present state yet. */
 static void lender_step(struct state *s, bool sees_link)
 {
 	const struct ntb_join_pads theirs = { .quiet = s->pad_quiet };
@@ -273,7 +273,7 @@ static void only_what_was_meant_is_written(const struct state *s)
 		assert_int_equal(s->in_use_of, s->epoch);
 		assert_int_equal(s->meant, s->memory);
 	}
-	/* Nor is written what would be lost. */
+	/* No write may be lost, either. */
 	assert_true(!s->in_use || s->opened & 1 << s->in_use_of);
 }
 
@@ -282,11 +282,11 @@ static void no_stray_writes(void **state)
 	(void)state;
 	in_use_states = lent_states = 0;
 	visit_all(only_what_was_meant_is_written);
-	/* That they met at all. */
+	/* The search reached states in which both ends met. */
 	assert_true(count > 5000 && in_use_states > 1000 && lent_states > 1000);
 }
 
-/* Left alone, with a link and memory, and users who end when they are told to. */
+/* The ends agree in time, given a link, memory, and users that end when they are told to. */
 static void they_agree(const struct state *s)
 {
 	struct state now = *s;

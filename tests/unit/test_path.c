@@ -22,7 +22,7 @@ struct machine {
 	int count;
 };
 
-/* What the kernel would say of a pair. */
+/* The kernel's answer about a pair. */
 enum upstream { REFUSED, BUS_ADDRESS, HOST_BRIDGE };
 
 static uint32_t seed;
@@ -117,7 +117,7 @@ static bool is_allowed(uint32_t route)
 	return route != P2PMEM_ROUTE_NONE;
 }
 
-/* What the two must have to do with each other; NULL, or what is wrong. */
+/* Checks that the module's answer and the kernel's fit together; returns NULL, or what is wrong. */
 static const char *complaint(const struct p2pmem_way *way, uint32_t route, uint32_t flags,
 			     enum upstream upstream)
 {
@@ -216,13 +216,13 @@ static void addresses(void **state)
 	const uint64_t bus = 0x1000, phys = 0x9000, iova = 0x5000, dram = 0x7000;
 
 	(void)state;
-	/* Without an IOMMU only the bus address is the memory. */
+	/* Without an IOMMU only the bus address leads to the memory. */
 	assert_int_equal(p2pmem_address_judge(P2PMEM_ROUTE_SWITCH, bus, bus, phys, 0), P2PMEM_ROUTE_SWITCH);
 	assert_int_equal(p2pmem_address_judge(P2PMEM_ROUTE_BRIDGE, bus, bus, bus, 0), P2PMEM_ROUTE_BRIDGE);
 	assert_int_equal(p2pmem_address_judge(P2PMEM_ROUTE_SWITCH, phys, bus, phys, 0), P2PMEM_ROUTE_NONE);
 	assert_int_equal(p2pmem_address_judge(P2PMEM_ROUTE_SWITCH, dram, bus, phys, 0), P2PMEM_ROUTE_BOUNCED);
 	assert_int_equal(p2pmem_address_judge(P2PMEM_ROUTE_NONE, dram, bus, phys, 0), P2PMEM_ROUTE_BOUNCED);
-	/* With one it is what the address is translated to, whatever it looks like. */
+	/* With an IOMMU the translation of the address decides, whatever the address looks like. */
 	assert_int_equal(p2pmem_address_judge(P2PMEM_ROUTE_IOMMU, iova, bus, phys, phys), P2PMEM_ROUTE_IOMMU);
 	assert_int_equal(p2pmem_address_judge(P2PMEM_ROUTE_IOMMU, bus, bus, phys, dram), P2PMEM_ROUTE_BOUNCED);
 	assert_int_equal(p2pmem_address_judge(P2PMEM_ROUTE_IOMMU, phys, bus, phys, dram), P2PMEM_ROUTE_BOUNCED);

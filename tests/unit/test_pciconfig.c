@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a PCI function's files in sysfs hold: configuration space, BARs. */
+/* A PCI function's files in sysfs: configuration space, BARs. */
 #include "unit.h"
 #include "base/pcibar.h"
 #include "base/pciconfig.h"
@@ -53,7 +53,7 @@ static void garbage(void **state)
 	for (seed = 0; seed < RUNS; seed++) {
 		uint32_t kept = seed, id = seed % 0x20;
 		size_t at, count = draw() % (DND_CONFIG_BYTES + 1);
-		/* What could be read ends where the piece does, for the sanitizers. */
+		/* The readable bytes end with the allocation, so that sanitizers see a read past them. */
 		struct dnd_config *config = malloc(offsetof(struct dnd_config, bytes) + count);
 
 		config->count = count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the benchmark says where perftest's client cannot be started. */
+/* The benchmark's text if perftest's client cannot be started. */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const 
 	return exit_code;
 }
 
-/* Whatever the library failed at last: nothing of perftest's. */
+/* Must not be called: the library's last failure has nothing to do with perftest. */
 int cli_fail(const struct cli *cli, int rc)
 {
 	(void)rc;
@@ -110,7 +110,10 @@ static void program_file(char path[PATH_MAX], const char *name)
 	snprintf(path, PATH_MAX, "%s/%s", folder, name);
 }
 
-/* In all its programs' places: prints @help where it is asked for that, else a result of latency behind its words. */
+/*
+ * Makes a script for each of perftest's programs, which prints @help if asked for that, else its arguments and a latency
+ * result.
+ */
 static void make_programs(const char *help)
 {
 	static const char *const names[] = { "ib_write_bw", "ib_read_bw", "ib_write_lat", "ib_read_lat" };
@@ -153,7 +156,7 @@ static int programs_teardown(void **state)
 	return rmdir(folder);
 }
 
-/* Of a client of that address. */
+/* Asserts the arguments of a client of that address. */
 static void words_are(const char *address, const char *text)
 {
 	const struct bench_rdma run = {
@@ -186,7 +189,7 @@ static void ipv6_address_is_told(void **state)
 	words_are("192.0.2.1", "-R -F -s 4096 -n 20 -p 18517 192.0.2.1\n");
 }
 
-/* As Debian 12's, whose --ipv6 is about something else. */
+/* Debian 12's programs are that old, and their --ipv6 means something else. */
 static void old_programs_take_no_ipv6_address(void **state)
 {
 	struct cli cli = { 0 };

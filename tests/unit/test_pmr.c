@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where a PMR may lie, how long it may take to be ready, and what its barrier is, by its capabilities. */
+/* A PMR's place, the time that it may take to be ready, and its barrier, by its capabilities. */
 #include "unit.h"
 #include "../../kernel/pmr.h"
 
@@ -24,7 +24,7 @@ static void bars(void **state)
 	}
 }
 
-/* Whatever else is wrong with what is wanted: the registers' BAR is named as that. */
+/* A request for the registers' BAR is refused as that, whatever else is wrong with it. */
 static void registers_are_no_memory(void **state)
 {
 	static const __u64 offsets[] = { 0, 2 * MIB, UINT64_MAX };
@@ -69,7 +69,7 @@ static void times(void **state)
 	assert_int_equal(p2pmem_pmr_timeout_ms(0xff00fcff), 500);
 }
 
-/* Bits 13:10, of which the upper two are reserved; nothing beside them names a barrier. */
+/* Bits 13:10 name the barrier; the upper two of them are reserved, and no other bit matters. */
 static void barriers(void **state)
 {
 	static const enum p2pmem_pmr_barrier want[] = {

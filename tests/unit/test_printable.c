@@ -51,7 +51,7 @@ static void test_lines(void **state)
 	assert_string_equal(text, "a\tb\nc\\x0dd\\x1b");
 }
 
-/* What does not fit is left out, whole characters and escapes at a time; nothing beyond is written. */
+/* Text that does not fit is cut between characters and escapes, and nothing is written past the room. */
 static void test_no_room(void **state)
 {
 	char text[16];

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What progress prints: phase, percentage, time left; no escapes where none are understood. And what a signal ends. */
+/*
+ * The output of progress: phase, percentage, time left; no escapes on a terminal that understands none. And the effect of
+ * signals.
+ */
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
@@ -14,8 +17,8 @@
 #define MIB	(1ULL << 20)
 
 /*
- * All that was written to the terminal's other side, which is closed: the kernel hands it over in
- * as many pieces as it likes, and then says EIO.
+ * Reads all that was written to the terminal's other side, which is closed: the kernel returns it in
+ * any number of pieces, and then fails with EIO.
  */
 static void read_to_the_end(int master, char *text, size_t text_bytes)
 {
@@ -28,7 +31,7 @@ static void read_to_the_end(int master, char *text, size_t text_bytes)
 	text[have] = '\0';
 }
 
-/* What @ticks print on a terminal whose TERM is @term and where NO_COLOR is @no_color. */
+/* Returns what @ticks print on a terminal whose TERM is @term, with NO_COLOR set to @no_color. */
 static void on_terminal(const char *term, const char *no_color,
 			void (*ticks)(struct cli_progress *progress), char *text, size_t text_bytes)
 {
@@ -92,7 +95,7 @@ static void test_escapes(void **state)
 	assert_null(strchr(text, '\033'));
 }
 
-/* Of several rounds, whose bytes are all counted. */
+/* Progress of several rounds, whose bytes are all counted. */
 static void a_second_round(struct cli_progress *progress)
 {
 	cli_progress_tick(progress, DONARD_PHASE_COPY, 0, 512 * MIB);
@@ -131,7 +134,7 @@ static void test_no_estimate(void **state)
 	assert_null(strstr(text, "left"));
 }
 
-/* ---- signals, to a process that has a terminal and says what it has come to ---- */
+/* ---- signals to a process that has a terminal and reports its progress ---- */
 
 struct stopping {
 	pid_t pid;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What doctor's probe says of an RDMA NIC; this program plays the NIC, and the region. */
+/* The report of doctor's probe about an RDMA NIC; this program plays the NIC and the region. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #define BYTES	4096
 #define KEPT	0x77
 
-/* What the NIC does with a request. */
+/* How the NIC handles a request. */
 enum behaviour { MOVES, LOSES, FAILS, IS_SILENT };
 
 static const struct play {
@@ -33,7 +33,7 @@ static struct {
 	struct ibv_mr mr;
 	struct ibv_wc done;
 	bool has_done;
-	int open;			/* what is made, and not yet given back */
+	int open;			/* how many objects are made, and not freed yet */
 	unsigned int connected, gid;	/* how many queue pairs can send; by which GID */
 	uint8_t region[BYTES] __attribute__((aligned(BYTES)));
 } scene;
@@ -328,7 +328,7 @@ static void bytes_arrive(void **state)
 	}
 }
 
-/* What the NIC does about the region, as it moves bytes of DRAM well. */
+/* The NIC moves bytes of DRAM well, but not those of the region. */
 static void bytes_do_not_arrive(void **state)
 {
 	static const struct {
@@ -358,7 +358,7 @@ static void bytes_do_not_arrive(void **state)
 	}
 }
 
-/* Then the prediction stays, and the text says what else proves the pair. */
+/* The prediction stays, and the text says how else the pair can be proven. */
 static void nics_that_cannot_be_asked(void **state)
 {
 	static const struct {

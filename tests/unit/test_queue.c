@@ -124,7 +124,7 @@ static void flush_says_what_it_is_worth(void **state)
 	donard_file_close(unflushed);
 }
 
-/* Not only the batch after that one: the file may have changed while the program slept. */
+/* The first batch after a sleep asks again, and not only the next one: the file may have changed while the program slept. */
 static void asks_again_after_a_sleep(void **state)
 {
 	struct scene *scene = scene_of(state, 8, 0);
@@ -149,7 +149,7 @@ static void asks_again_after_a_sleep(void **state)
 	played_seconds = 0;
 }
 
-/* Of a file on the way to a region, which no unit test has: the errno, or 0. */
+/* The errno with which a file's way to a region is refused, or 0; no unit test has a region. */
 static int played_refusal;
 static unsigned int refusals;
 
@@ -172,7 +172,7 @@ static void refuse_from_now_on(struct scene *scene, int error)
 	played_refusal = error;
 }
 
-/* Nor does a write go unproven that waited for those which disturbed its proof. */
+/* A write that waited for those which disturbed its proof is proven afterwards. */
 static void refusal_is_no_prediction(void **state)
 {
 	struct scene *scene = scene_of(state, 8, 0);
@@ -221,7 +221,7 @@ static void goes_on_when_polled(void **state)
 	assert_int_equal(scene->got[0].result, 8192);
 }
 
-/* By leave of the caller, exactly, and counted. */
+/* Unaligned requests work if the caller allows bounces, move exactly their bytes, and are counted. */
 static void unaligned(void **state)
 {
 	struct scene *scene = scene_of(state, 8, 0);
@@ -372,7 +372,7 @@ static bool readable(int fd, int timeout_ms)
 	return poll(&polled, 1, timeout_ms) == 1;
 }
 
-/* A completion can be taken a moment before its event is told. */
+/* The event of a completion may come a moment after the completion can be taken. */
 static void assert_silent(struct scene *scene, int fd)
 {
 	for (int i = 0; i < 100 && readable(fd, 0); i++)
@@ -434,7 +434,7 @@ static void more_commands_than_requests(void **state)
 	assert_memory_equal(scene->bytes, scene->data, BYTES);
 }
 
-/* What the kernel refuses at once wakes a program, too, and so does what was canceled before it began. */
+/* Requests that the kernel refuses at once wake a program, too, and so do those that were canceled before they began. */
 static void refused_ones_are_told(void **state)
 {
 	struct scene *scene = scene_of(state, 4, 0);
@@ -591,7 +591,7 @@ static void many_memories(void **state)
 	}
 }
 
-/* Those that the ring could not take count, too. */
+/* Memories that the ring could not register count, too. */
 static void places_for_registrations_end(void **state)
 {
 	struct scene *scene = scene_of(state, 4, 0);
@@ -642,7 +642,7 @@ static void failure_of_a_request(void **state)
 	assert_int_equal(mprotect(info.address, BYTES, PROT_READ | PROT_WRITE), 0);
 }
 
-/* As of an unproven route to a region, which no unit test has. */
+/* The answers about DRAM after a failure on an unproven route; no unit test has a region. */
 static enum dnd_dram played_answers[4];
 static unsigned int played_explanations;
 static bool played_route;

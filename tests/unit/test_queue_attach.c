@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Requests to memory that the drive's driver imports, with a kernel that is played: it registers what no kernel here does, and
- * its reads and writes of such a slot are made those of the memory itself.
+ * Requests to memory that the drive's driver imports.  The kernel is played: it accepts the registration of a dma-buf, which no
+ * kernel here does, and turns reads and writes of such a slot into those of the memory itself.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ static struct {
 	unsigned int entries;	/* requests that named the slot, */
 	uint64_t address;	/* and of the last one the address, */
 	int entry_fd, opcode;	/* descriptor and opcode */
-	int moves;		/* -1, or what is read instead of the file by one request: it ends with EAGAIN */
+	int moves;		/* -1, or a descriptor that one request reads instead, and so ends with EAGAIN */
 } kernel;
 
 static long registers(const struct dnd_uring_update *update)
@@ -107,7 +107,7 @@ void __wrap_dnd_ring_vet(struct dnd_ring *ring)
 	__real_dnd_ring_vet(ring);
 }
 
-/* What donard_memory_from_dmabuf() makes of page frames, or of what its exporter does not map. */
+/* Makes the memory that donard_memory_from_dmabuf() makes of page frames, or of a dma-buf that its exporter does not map. */
 static void take_dmabuf(struct scene *scene, bool mapped)
 {
 	struct donard_memory *memory = dnd_memory_new(scene->ctx, "");
@@ -207,7 +207,7 @@ static void goes_by_its_import(void **state)
 	}
 }
 
-/* Also where the queue could bounce it; what is not aligned goes by the CPU, if that has a mapping. */
+/* An aligned request is attached even if the queue could bounce it; an unaligned one goes by the CPU, if that has a mapping. */
 static void bounces_only_what_it_must(void **state)
 {
 	struct scene *scene = scene_with(state, false);
@@ -245,7 +245,7 @@ static void look_after(struct scene *scene)
 	assert_int_equal(donard_queue_poll(scene->queue, scene->got, 64), 0);
 }
 
-/* What was attached before is no answer to the next request; nor is a refusal. */
+/* The next request is decided anew, whether the pair was attached or refused before. */
 static void refused_after_it_was_attached(void **state)
 {
 	struct scene *scene = scene_with(state, false);

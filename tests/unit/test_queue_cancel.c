@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What ends before it begins: by a cancel, or by the end of the queue. */
+/* Requests that end before they begin: by a cancel, or by the end of the queue. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ static void submits(struct scene *scene)
 	assert_int_equal(donard_queue_submit(scene->queue), 0);
 }
 
-/* Whatever it finds, each request completes once. */
+/* Cancels every second request; each request completes once, whatever its state was. */
 static void cancels_half(struct scene *scene, void (*before)(struct scene *scene))
 {
 	int found, got, canceled = 0;
@@ -82,7 +82,7 @@ static void assert_all_canceled(struct scene *scene, int count)
 		assert_int_equal(scene->got[i].result, -ECANCELED);
 }
 
-/* What was never submitted never reaches the drive. */
+/* A request that was never submitted never reaches the drive. */
 static void cancels_what_was_not_submitted(void **state)
 {
 	struct scene *scene = scene_of(state, 16, 0);
@@ -98,7 +98,7 @@ static void cancels_what_was_not_submitted(void **state)
 	assert_file_is_as_it_was(scene);
 }
 
-/* Nor does it while another request ends, be that one submitted or not. */
+/* The same holds while another request ends, whether or not that was submitted. */
 static void cancels_one_after_another(void **state)
 {
 	struct scene *scene = uncached(state, 16);
@@ -118,7 +118,7 @@ static void cancels_one_after_another(void **state)
 	assert_file_is_as_it_was(scene);
 }
 
-/* Of a request of more commands than the queue has room for none begins before it is submitted. */
+/* No command of a request with more commands than the queue has room for begins before the request is submitted. */
 static void long_requests_wait_to_be_submitted(void **state)
 {
 	struct scene *scene = uncached(state, 2);
@@ -135,7 +135,7 @@ static void long_requests_wait_to_be_submitted(void **state)
 	assert_file_is_as_it_was(scene);
 }
 
-/* Nor for the other's end. */
+/* A long request can be canceled before it is submitted, while another long one waits. */
 static void one_of_two_long_requests(void **state)
 {
 	struct scene *scene = uncached(state, 2);
@@ -149,7 +149,7 @@ static void one_of_two_long_requests(void **state)
 	assert_file_is_as_it_was(scene);
 }
 
-/* Of eight commands the first two have ended: who reads that the write was canceled must not take the file for unchanged. */
+/* Two of eight commands have ended, so the text of the canceled write must say that the file was changed. */
 static void says_that_part_was_written(void **state)
 {
 	struct scene *scene = uncached(state, 2);

@@ -29,7 +29,7 @@ static int play_ioctl(int fd, unsigned long request, void *argument)
 	return ASK_THE_KERNEL;
 }
 
-/* What donard_memory_from_cuda() makes. */
+/* Makes the memory that donard_memory_from_cuda() makes. */
 static void take_gpu_memory(struct scene *scene)
 {
 	struct donard_memory *memory = dnd_memory_new(scene->ctx, "p2pmem3");

@@ -67,7 +67,7 @@ static void page_of_both_ways(void **state)
 	close(fd);
 }
 
-/* Whoever sleeps on the descriptor learns of the request that was waited for. */
+/* The descriptor becomes readable for the request that another one waited for. */
 static void wait_is_told(void **state)
 {
 	struct scene *scene = scene_of_small_blocks(state);
@@ -98,14 +98,14 @@ static void pages_of_their_own(void **state)
 	assert_int_equal(writes(scene, 8192, 8192, 512, 0), 0);
 	assert_int_equal(writes(scene, 12288 + 512, 9216, 100, 0), 0);	/* behind the page of the former */
 	assert_int_equal(writes(scene, 12288 + 700, 10240, 100, 0), 0);	/* both go through the page cache */
-	assert_int_equal(reads(scene, 12288 + 1024, 16384, 512, 0), 0);	/* what is dirty is written back before */
+	assert_int_equal(reads(scene, 12288 + 1024, 16384, 512, 0), 0);	/* dirty pages are written back before */
 	assert_int_equal(donard_queue_write(scene->queue, other, 12288, scene->memory, 20480, 512, NULL), 0);
 	assert_int_equal(about(scene).requests, 0);
 	assert_int_equal(waits(scene, 5), 5);
 	donard_file_close(other);
 }
 
-/* The last page: valgrind reads the start of what is mapped. */
+/* The last page serves, because valgrind reads the start of a mapping. */
 #define LAST	(BYTES - 4096)
 
 static bool is_cached(const struct scene *scene)

@@ -268,7 +268,7 @@ static void requests_of_the_source_are_canceled(void **state)
 	assert_int_equal(about(scene).in_flight, 1);
 }
 
-/* What a loop goes back to sleep on after it. */
+/* The descriptor wakes the program for canceled requests, so that a loop does not go back to sleep. */
 static void canceled_ones_are_told(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -340,7 +340,7 @@ static void region_is_let_go_while_waiting(void **state)
 	region_goes_away(scene, &memory, 0, 200000000);
 }
 
-/* Nor for a drive, where there is no source.  Linux AIO pins nothing. */
+/* A drive that hangs does not keep a region from being released, without a source either.  Linux AIO pins nothing. */
 static void region_is_let_go_while_a_drive_hangs(void **state)
 {
 	struct donard_memory memory = { .handle.holders = 2, .dmabuf.fd = -1 };
@@ -353,7 +353,7 @@ static void region_is_let_go_while_a_drive_hangs(void **state)
 	region_goes_away(scene, &memory, 1, 500000000);
 }
 
-/* What the kernel has not taken wakes nobody: the wait tries again to hand it over. */
+/* Requests that the kernel did not take end no sleep, so the wait submits them again. */
 static void wait_does_not_sleep_on_what_was_not_handed_over(void **state)
 {
 	struct scene *scene = scene_of(state);

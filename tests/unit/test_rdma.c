@@ -173,7 +173,7 @@ static void earlier_version(void **state)
 	assert_int_equal(dnd_message_decode(&seen_message, message, sizeof(message)), -EPROTONOSUPPORT);
 }
 
-/* Whatever bytes come: refused or understood, never read past the end. */
+/* Any bytes are either refused or understood, and never read past their end. */
 static void random_bytes(void **state)
 {
 	struct dnd_message message;
@@ -210,7 +210,7 @@ static void ranges(void **state)
 	assert_false(dnd_range_fits(2, UINT64_MAX, 10));
 }
 
-/* ---- what a server makes of what it hears ---- */
+/* ---- how a server interprets messages ---- */
 
 static int says(struct dnd_heard *heard, enum dnd_rdma_type type)
 {
@@ -219,7 +219,7 @@ static int says(struct dnd_heard *heard, enum dnd_rdma_type type)
 	return dnd_hear(heard, &message);
 }
 
-/* As the server does once it has answered. */
+/* Does what the server does once it has answered. */
 static void is_answered(struct dnd_heard *heard)
 {
 	heard->request.type = 0;
@@ -260,7 +260,7 @@ static void clients_leave_at_once(void **state)
 	assert_int_equal(dnd_heard_end(&busy), DONARD_RDMA_CLIENT_LEFT);
 }
 
-/* Whatever is on its way when the server takes its memory back: one that has no answer yet gets none. */
+/* A client without an answer gets none when the server takes its memory back, whatever is on its way. */
 static void clients_are_cut_off(void **state)
 {
 	const enum dnd_rdma_type said[] = { DND_TAKE, DND_PING, DND_ASK, DND_BYE };
@@ -450,7 +450,7 @@ static void completions_cover_what_came_before(void **state)
 	dnd_flow_done(&flow, 3);
 	assert_int_equal(flow.finished, 2);
 	assert_int_equal(flow.bytes_done, 2 * MIB + 10);
-	/* One of which only a part was posted. */
+	/* A request of which only a part was posted. */
 	dnd_flow_add(&flow, &(struct dnd_flow_request){ .length = 2 * MIB });
 	dnd_flow_next(&flow);
 	dnd_flow_done(&flow, 5);

@@ -42,7 +42,7 @@ static struct {
 	unsigned int completion_count;
 } scene;
 
-/* ---- what is played ---- */
+/* ---- the played device and server ---- */
 
 double __wrap_dnd_now_seconds(void);
 double __wrap_dnd_now_seconds(void)
@@ -311,7 +311,7 @@ static int writes(uint64_t length)
 
 /* ---- tests ---- */
 
-/* Four of sixteen are a chain; a rest goes when somebody waits. */
+/* Four of sixteen requests are a chain; a rest is posted when the caller waits. */
 static void requests_go_in_chains(void **state)
 {
 	(void)state;
@@ -348,7 +348,7 @@ static void large_chains_are_short(void **state)
 	assert_int_equal(scene.lengths[4], 1 << 20);
 }
 
-/* Only of writes, and once; then the server is asked. */
+/* The end is read back only after writes, and once; then the server is asked. */
 static void end_of_writes_is_read_back(void **state)
 {
 	struct ibv_mr back = { .lkey = 9 };
@@ -366,7 +366,7 @@ static void end_of_writes_is_read_back(void **state)
 	assert_int_equal(donard_rdma_sync(scene.client, NULL, NULL), 0);
 	assert_int_equal(scene.requests, 3);
 	assert_int_equal(scene.sent[DND_SYNC], 3);
-	/* What the library reads is none of the caller's requests. */
+	/* The library's own read does not count as one of the caller's requests. */
 	assert_int_equal(donard_rdma_wait(scene.client, 9, 0), 2);
 	scene.client->back_mr = NULL;
 }
@@ -448,7 +448,7 @@ static void after_good_bye_there_is_only_leaving(void **state)
 	assert_int_equal(donard_rdma_leave(scene.client, NULL), -EINVAL);
 }
 
-/* What the device did not take is lost, whoever wants to stop at the same time. */
+/* Requests that the device did not take are lost, even if the caller wants to stop at the same time. */
 static void refused_requests_end_the_connection(void **state)
 {
 	int stops = 1;
@@ -509,7 +509,7 @@ static void memory_without_a_mapping_has_its_offset(void **state)
 	assert_int_equal(scene.addresses[0], 8192 + 100);
 }
 
-/* Even between two looks, the source of what the server calls durable may have been reset. */
+/* The bytes that the server calls durable may come from a source that was reset between two checks. */
 static void reset_source_is_not_durable(void **state)
 {
 	(void)state;
@@ -570,7 +570,7 @@ static void region_goes_away_before_the_answer(void **state)
 	(void)state;
 	assert_int_equal(donard_rdma_connect(scene.client->ctx, &options, &client), -ETIMEDOUT);
 	assert_int_equal(pipe(fds), 0);
-	close(fds[1]);			/* poll() then says of it what it says of a region that is being removed */
+	close(fds[1]);			/* poll() then reports it like a region that is being removed */
 	scene.memory->region.fd = fds[0];
 	assert_int_equal(donard_rdma_connect(scene.client->ctx, &options, &client), -ENODEV);
 	assert_string_equal(donard_error_code(scene.client->ctx), "region-gone");
@@ -578,7 +578,7 @@ static void region_goes_away_before_the_answer(void **state)
 	close(fds[0]);
 }
 
-/* Over iWARP the server writes what was asked for. */
+/* Over iWARP a read's answer is a write by the server, which needs a right. */
 static void reads_need_rights(void **state)
 {
 	(void)state;
@@ -640,7 +640,7 @@ static void silent_server_is_found(void **state)
 	assert_string_equal(donard_error_code(scene.client->ctx), "peer-silent");
 }
 
-/* Whoever does not ask for an hour hears nothing in it. */
+/* A caller that sends nothing for an hour gets no answer in it, which is not the server's silence. */
 static void caller_may_have_been_away(void **state)
 {
 	(void)state;
@@ -682,7 +682,7 @@ static void nobody_is_left_to_say_good_bye_to(void **state)
 	assert_int_equal(scene.sent[DND_BYE], 0);
 }
 
-/* The kernel does not wait as long for whoever holds unplugged memory. */
+/* The kernel does not wait long for holders of unplugged memory, so a close releases it soon. */
 static void closing_gives_unplugged_memory_back(void **state)
 {
 	(void)state;

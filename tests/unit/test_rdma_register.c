@@ -10,7 +10,7 @@
 #include "rdma/register.h"
 #include "says.h"
 
-/* ---- what is played ---- */
+/* ---- the played device and kernel ---- */
 
 static enum donard_route_type found_route;
 static char asked_bdf[DONARD_BDF_BYTES];
@@ -146,7 +146,7 @@ static void pinned_pages_need_a_route(void **state)
 
 /* ---- memory that only a dma-buf registers ---- */
 
-/* What helps with pages that nobody pins: other pages, where the region can have them. */
+/* The remedy for pages that cannot be pinned is another page type, if the region can have it. */
 static void p2pdma_pages_need_an_importer(void **state)
 {
 	struct fake *fake = *state;
@@ -181,7 +181,7 @@ static void add_importer(struct fake *fake)
 	fake_link(fake, "class/infiniband/mlx5_2/device", "devices/pci0000:00/0000:06:00.0");
 }
 
-/* The kernel judges the route of who imports; what it finds is not for want of an importer. */
+/* The kernel checks the importer's route; a refusal because of it is not reported as a lack of imports. */
 static void p2pdma_pages_need_a_route(void **state)
 {
 	static const int refusals[] = { EHOSTUNREACH, ERANGE };
@@ -202,7 +202,7 @@ static void p2pdma_pages_need_a_route(void **state)
 	end_exports();
 }
 
-/* A moment later it works, or when the program has let go of something. */
+/* These failures are transient: they end by themselves, or when the program releases something. */
 static void p2pdma_pages_may_have_to_wait(void **state)
 {
 	struct fake *fake = *state;
@@ -257,7 +257,7 @@ static void pages_are_not_pinned_for_what_passes(void **state)
 
 /* ---- registration as a dma-buf ---- */
 
-/* What verbs were asked for, and which file it was of. */
+/* The last registration that verbs were asked for, and its file. */
 static struct {
 	uint64_t offset, length, iova;
 	int fd, access;
@@ -334,7 +334,7 @@ static void imported_memory_is_handed_on(void **state)
 	donard_memory_free(memory);
 }
 
-/* Of another exporter: what its pages are does not matter, since nobody may pin them. */
+/* Registers memory of another exporter.  The kind of its pages does not matter, since they may not be pinned. */
 static int registers_foreign(struct donard_memory *memory, int refusal)
 {
 	struct donard_rdma_registration *registration;

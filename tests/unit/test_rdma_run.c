@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The functions that a run of the tool calls round what it times, with a client that this program plays. */
+/* The functions that a run of the tool calls at the begin and end of its timed part; this program plays the client. */
 #include <errno.h>
 
 #include "unit.h"
@@ -227,7 +227,7 @@ static void end_fails(void **state)
 	assert_string_equal(donard_error(scene.fake->ctx), "the scales broke");
 }
 
-/* Whatever the end makes of that. */
+/* The failure of the work is reported, whatever the end function returns. */
 static void failed_work_is_the_news(void **state)
 {
 	(void)state;
@@ -240,7 +240,7 @@ static void failed_work_is_the_news(void **state)
 	assert_string_equal(donard_error(scene.fake->ctx), "the work failed");
 }
 
-/* Nobody gave the length: what is mapped and pinned follows the requests in flight, but not without end. */
+/* Without a length, the memory that is mapped and pinned grows with the requests in flight, up to a limit. */
 static void large_requests_share_a_range(void **state)
 {
 	struct cli_rdma_options options = {
@@ -294,7 +294,7 @@ static void persistent_memory_is_spoiled_only_if_that_was_asked_for(void **state
 	into_persistent(CLI_RDMA_LATENCY, DONARD_RDMA_WRITE, false, NULL);
 }
 
-/* A program of somebody's own offers memory for both, and has none of the services of this tool. */
+/* Another program's server offers memory for both directions, but none of this tool's services. */
 static void server_without_test_data(void **state)
 {
 	struct cli_rdma_options options = {
@@ -310,7 +310,10 @@ static void server_without_test_data(void **state)
 	assert_string_equal(scene.order, "");
 }
 
-/* Nobody fills or compares what its clients may not write or read, nor fills what is persistent, unless who serves agrees. */
+/*
+ * A server neither fills nor compares memory that its clients may not write or read.  It fills persistent memory only if told
+ * to.
+ */
 static void services_follow_the_rights(void **state)
 {
 	const unsigned int fill = 1U << CLI_RDMA_FILL, compare = 1U << CLI_RDMA_COMPARE;
@@ -325,7 +328,7 @@ static void services_follow_the_rights(void **state)
 	assert_int_equal(cli_rdma_services(DONARD_RDMA_WRITE, true, false, true), compare);
 }
 
-/* But the next client must not see what it left. */
+/* The next client must not see the bytes that the failed fill left. */
 static void fill_that_fails_is_not_counted(void **state)
 {
 	struct donard_rdma_asked asked = {

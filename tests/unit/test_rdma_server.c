@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A server whose clients, memory and device are played by this program: who is told what, and how it goes on. */
+/* A server whose clients, memory and device are played by this program: its messages and events, and how it continues. */
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ static struct {
 	struct rdma_cm_id clients[8];
 	struct dnd_happening knocks[8];
 	unsigned int knock_count, next_knock;
-	bool served;			/* somebody is: the others knock later */
+	bool served;			/* a client is served; the others connect later */
 	bool takes_nothing;		/* the client only says good-bye */
 	unsigned int works;		/* of the calls that serve it: in so many the server works, and looks about meanwhile */
 	unsigned int calls;		/* that serve it */
@@ -36,10 +36,10 @@ static struct {
 	uint64_t resets;
 	unsigned int barriers_to_fail;	/* of those to come */
 	uint64_t zeros_until_reset;	/* calls; 0: there is none */
-	bool reset_after_zeros;		/* which the next barrier tells of */
+	bool reset_after_zeros;		/* reported by the next barrier */
 	uint64_t zeroed_bytes;		/* from the first one on, without a gap */
 	int told[32];			/* events */
-	unsigned int counted[32];	/* the clients that each of them tells of */
+	unsigned int counted[32];	/* how many clients each event counts */
 	unsigned int told_count;
 	char text[128];			/* of the last of them */
 	int rejected;			/* the status of the last one */
@@ -122,7 +122,7 @@ bool __wrap_dnd_listener_next(struct dnd_listener *listener, struct dnd_happenin
 	return true;
 }
 
-/* A client that takes what is offered, and has said good-bye. */
+/* A client that takes the offer, and has said good-bye. */
 int __wrap_dnd_session_begin(struct dnd_session *session, struct dnd_service *service, struct rdma_cm_id *id,
 			     uint8_t reads);
 int __wrap_dnd_session_begin(struct dnd_session *session, struct dnd_service *service, struct rdma_cm_id *id,
@@ -329,7 +329,7 @@ static void reader_is_refused(void **state)
 	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_REFUSED, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT);
 }
 
-/* Of a buffer that was exported to be read, and of one that nothing can make zero for the next client. */
+/* A dma-buf that was exported for reading, and one that cannot be zeroed for the next client. */
 static void memory_that_cannot_be_offered(void **state)
 {
 	(void)state;
@@ -357,7 +357,7 @@ static void unreachable_memory_and_a_client_that_left(void **state)
 	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_REFUSED);
 }
 
-/* Its barrier failed, so that it had no answer: whoever reads the events learns it, and why. */
+/* The barrier failed, so the client got no answer: the events say so, and why. */
 static void good_bye_that_fails(void **state)
 {
 	(void)state;
@@ -368,7 +368,7 @@ static void good_bye_that_fails(void **state)
 	assert_says(scene.text, "p2pmem0");
 }
 
-/* Whatever the program's own calls failed with, when it was asked for the end. */
+/* The event has the client's own reason, whatever failure the program's calls left when it was asked to stop. */
 static void lost_client_has_its_own_reason(void **state)
 {
 	(void)state;
@@ -380,7 +380,7 @@ static void lost_client_has_its_own_reason(void **state)
 	assert_says(scene.text, "p2pmem0");
 }
 
-/* And when it heard of the reset. */
+/* The same after a reset. */
 static void client_lost_by_a_reset_has_its_own_reason(void **state)
 {
 	(void)state;
@@ -416,7 +416,7 @@ static void client_ends_while_the_server_works(void **state)
 	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT);
 }
 
-/* It has gone, so whoever knocks behind it is not refused for it. */
+/* The first client has gone, so the next one is not refused because of it. */
 static void next_client_while_the_server_works(void **state)
 {
 	(void)state;

@@ -15,7 +15,7 @@ static unsigned int played_sends;
 static uint64_t played_done;	/* the slot whose send completes at the next look, plus one */
 static uint8_t *played_ping;	/* where a ping of the client lies at the next look; or NULL */
 static unsigned int played_looks;	/* for completions */
-static bool played_arrives;	/* what is sent completes by itself */
+static bool played_arrives;	/* messages that are sent complete by themselves */
 
 static atomic_uint barriers_to_hold, barriers_passed;
 static atomic_int barrier_result;
@@ -25,7 +25,9 @@ static bool barrier_is_held(void)
 	return atomic_load(&barriers_to_hold);
 }
 
-/* Of a device that gets ready when it is told to; by itself only where the test has failed. */
+/*
+ * The barrier of a device that gets ready when the test tells it to.  It gets ready by itself only after the test has failed.
+ */
 int __wrap_dnd_region_try_sync(const struct dnd_region *region, bool durable);
 int __wrap_dnd_region_try_sync(const struct dnd_region *region, bool durable)
 {
@@ -519,7 +521,7 @@ static void sync_is_no_farewell(void **state)
 	forget_pmr(scene);
 }
 
-/* Whoever ends the server does not wait for the device; the client has no answer, and is told so. */
+/* The end of the server does not wait for the device; the client gets no answer, and learns that. */
 static void server_ends_during_a_barrier(void **state)
 {
 	struct scene *scene = *state;
@@ -572,7 +574,7 @@ static void barrier_tells_of_a_reset(void **state)
 	forget_pmr(scene);
 }
 
-/* The barrier of such memory is its exporter's. */
+/* The barrier of imported memory is its exporter's. */
 static void exporter_is_asked(void **state)
 {
 	struct scene *scene = *state;
@@ -624,7 +626,7 @@ static unsigned int accepted(struct scene *scene, uint8_t reads)
 	return accepted_reads;
 }
 
-/* The client's kernel gives the number to its device, which may refuse what it cannot do. */
+/* The client's kernel gives the number to its device, which may refuse a larger one than it can do. */
 static void no_more_reads_than_the_client_asks_for(void **state)
 {
 	struct scene *scene = *state;

@@ -83,7 +83,7 @@ static int connect_fails(struct donard_context *ctx, int error_number)
 	return dnd_reach_connect(&reach, &param);
 }
 
-/* What this machine lacks is not the peer's silence. */
+/* A failure on this machine is not reported as the peer's silence. */
 static void failures_here_and_there(void **state)
 {
 	struct donard_context *ctx;
@@ -109,7 +109,7 @@ static int refused_with(struct donard_context *ctx, const void *bytes, size_t le
 	return rc;
 }
 
-/* The kernel's own refusal says nothing; whoever says something listens. */
+/* A refusal by the kernel carries no data.  One with data comes from a program that listens. */
 static void strangers_are_somebody(void **state)
 {
 	struct donard_context *ctx;
@@ -142,7 +142,7 @@ static int answer_fails(struct donard_context *ctx, int status, int error_number
 	return rc;
 }
 
-/* Nor is what librdmacm makes of the server's answer here. */
+/* The same holds if librdmacm fails on this machine after the server's answer. */
 static void own_queue_pair_is_refused(void **state)
 {
 	struct donard_context *ctx;
@@ -194,7 +194,7 @@ static void the_wait_ends(void **state)
 	assert_in_range(scene.waits, 2, 3);
 }
 
-/* Then the device was there to say so. */
+/* The device reported that the peer failed, so the device itself is there. */
 static void nobody_waits_if_the_peer_failed(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The configuration of regions that stay: what it takes, what it refuses, and what it means. */
+/* The configuration of permanent regions: what it accepts, what it refuses, and what it means. */
 #include <errno.h>
 #include <ftw.h>
 #include <grp.h>
@@ -63,7 +63,7 @@ static int load(struct place *place, const char *text)
 	return regionconf_load(&place->config, place->dir);
 }
 
-/* As ext4 may have a file after a power cut: its length, and zeros. */
+/* After a power cut, a file of ext4 may have its length, but zeros as its content. */
 static void zeros(void **state)
 {
 	struct place *place = *state;
@@ -244,7 +244,7 @@ static void refusals(void **state)
 	}
 }
 
-/* What libinih would cut into two, or cut off. */
+/* Lines and names that libinih would split or truncate. */
 static void long_things(void **state)
 {
 	struct place *place = *state;
@@ -261,7 +261,7 @@ static void long_things(void **state)
 	assert_says(place->config.error, ":2: serial: the value has more than 63 characters");
 }
 
-/* What 'region save' writes is what 'region apply' reads. */
+/* 'region apply' reads the same section that 'region save' has written. */
 static void there_and_back(void **state)
 {
 	struct place *place = *state;
@@ -289,7 +289,7 @@ static void there_and_back(void **state)
 	assert_int_equal(regionwrite_file(&section, place->dir, path, sizeof(path), why), 0);
 	regionconf_free(&place->config);
 	assert_int_equal(regionconf_load(&place->config, place->dir), 0);
-	/* A second section: somebody edited it. */
+	/* A second section shows that a person edited the file. */
 	put(place, "regions.d/own.conf", "[own]\nserial = S\nkind = nvme-cmb\n");
 	snprintf(path, sizeof(path), "%s/regions.d/own.conf", place->dir);
 	assert_false(regionwrite_owns(path));

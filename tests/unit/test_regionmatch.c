@@ -124,7 +124,7 @@ static const struct donard_region_info *region_of_bar(struct fake *fake, struct 
 	return donard_region_get(machine->regions, 0);
 }
 
-/* What is saved means this region and no other. */
+/* A saved section means this region and no other. */
 static void described(void **state)
 {
 	struct fake *fake = *state;
@@ -146,7 +146,7 @@ static void described(void **state)
 	machine_forget(&machine);
 }
 
-/* What a lookup of whom a node belongs to leaves in errno when it finds none; while negative it finds one. */
+/* The errno that a lookup of a node's owner leaves when it finds none; if negative, it finds one. */
 static int no_user = -1, no_group = -1;
 static char group_name[REGIONCONF_WHO_BYTES + 1] = "others";
 
@@ -173,7 +173,7 @@ struct group *__wrap_getgrgid(gid_t gid)
 	return no_group < 0 ? &found : NULL;
 }
 
-/* As the users of containers outside: in the place of such a user root would get the region. */
+/* Users of containers have no name outside.  A section without one would give the region to root. */
 static void nameless(void **state)
 {
 	struct fake *fake = *state;
@@ -276,7 +276,9 @@ static void left_open(void **state)
 	machine_forget(&machine);
 }
 
-/* A person put the slot into the file: it stays when the file is written anew.  A link, and what it leads to, is not ours. */
+/*
+ * A slot that a person wrote into the file stays when the file is rewritten.  A link, and the file behind it, are left alone.
+ */
 static void written_anew(void **state)
 {
 	struct fake *fake = *state;
@@ -311,7 +313,7 @@ static void written_anew(void **state)
 	machine_forget(&machine);
 }
 
-/* Where the memory ends within a unit, the region that takes all of it is a little shorter. */
+/* If the memory ends within a unit, the region that takes all of it is a little shorter. */
 static void all_but_part_of_a_unit(void **state)
 {
 	struct fake *fake = *state;
@@ -441,7 +443,7 @@ static bool has_all(struct fake *fake)
 	return all;
 }
 
-/* Only who has all of it is known by the device.  What an earlier pool left behind is no part. */
+/* Only a region that has all of the pool can be recognized by the device.  Regions of an earlier pool do not count. */
 static void parts_of_a_pool(void **state)
 {
 	struct fake *fake = *state;
@@ -457,7 +459,7 @@ static void parts_of_a_pool(void **state)
 	assert_true(has_all(fake));
 }
 
-/* The card is back while somebody holds memory that it had before: what is held is not what is configured. */
+/* The card is back while memory that it had before is still held: the held region is not the configured one. */
 static void leaving(void **state)
 {
 	struct fake *fake = *state;
@@ -492,7 +494,7 @@ static void leaving(void **state)
 	machine_forget(&machine);
 }
 
-/* The pool's regions have any size, and a configuration only multiples of 2 MiB: what is saved can be read again. */
+/* A pool's regions have any size, but a configuration only multiples of 2 MiB: a saved section can be read again. */
 static void odd_size(void **state)
 {
 	struct fake *fake = *state;

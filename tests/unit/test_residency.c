@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The page cache of a real file: what is seen of it, by cachestat() or by mincore(). */
+/* The page cache of a real file, as cachestat() or mincore() shows it. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -10,7 +10,7 @@
 
 #define BYTES	(5U << 20)
 #define PAGE	4096U
-#define BASE	(1U << 20)	/* valgrind reads the start of what is mapped */
+#define BASE	(1U << 20)	/* valgrind reads the start of a mapping */
 
 static char path[64];
 static int fd;
@@ -77,7 +77,7 @@ static void counts_pages(void **state)
 	}
 }
 
-/* What went away in one place does not hide what came in another. */
+/* Pages that left in one place do not hide pages that came in another. */
 static void grows(void **state)
 {
 	struct dnd_residency before;

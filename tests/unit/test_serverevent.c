@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A server tells its events, and never waits for whoever reads them. */
+/* A server prints its events, and never waits for their reader. */
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 #define FILL	"x"
 
-/* Whether somebody reads, if that is played. */
+/* Whether there is a reader, if that is played. */
 static enum { AS_IT_IS, NOBODY, SOMEBODY } reads;
 
 int __real_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
@@ -27,7 +27,7 @@ struct scene {
 	struct cli cli;
 };
 
-/* Standard output is a pipe that is full but for what it takes in single bytes. */
+/* Standard output is a pipe that is full except for a few single bytes. */
 static struct scene begin(bool json)
 {
 	struct scene scene = { .cli = { .json = json } };
@@ -71,7 +71,7 @@ static void tell(const struct scene *scene, const char *word)
 	cli_event_print(&scene->cli, fields, CLI_EVENT_CLIENT, &event, 0);
 }
 
-/* What is in the pipe, without what filled it. */
+/* Reads the pipe's content without the bytes that filled it. */
 static void read_all(const struct scene *scene, char *text, size_t bytes)
 {
 	size_t used = 0;
@@ -114,7 +114,7 @@ static void in_text(void **state)
 			    "client 192.0.2.1:7 came\nclient 192.0.2.1:7 left\n");
 }
 
-/* What it was to be told of is counted again for the next one. */
+/* The events that this reader was to be told of are counted again for the next one. */
 static void reader_goes_at_once(void **state)
 {
 	struct scene scene = begin(true);

@@ -3,7 +3,7 @@
 #include "base/base.h"
 #include "comma.h"
 
-/* What is one letter is for the program's locale to say: in a Turkish one "MIB" is no "MiB". */
+/* strcasecmp() depends on the program's locale: in a Turkish one "MIB" is not "MiB". */
 int __wrap_strcasecmp(const char *a, const char *b);
 int __wrap_strcasecmp(const char *a, const char *b)
 {

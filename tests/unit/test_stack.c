@@ -235,7 +235,7 @@ static void members_that_are_not_used(void **state)
 	assert_int_equal(dnd_blockdev_leg_count(&blockdev), 1);
 	dnd_blockdev_release(&blockdev);
 
-	member(fake, 1, "none", "spare", "64");	/* it needs a route: it may take over */
+	member(fake, 1, "none", "spare", "64");	/* a spare needs a route, since it may take over */
 	assert_int_equal(resolve(fake, &blockdev), 0);
 	assert_int_equal(dnd_blockdev_leg_count(&blockdev), 2);
 	assert_int_equal(dnd_blockdev_legs_in_use(&blockdev), 1);
@@ -337,7 +337,7 @@ static void tables(void **state)
 	assert_int_equal(devices_of("linear", "", devices, 3, &chunk), -EINVAL);
 }
 
-/* The fake /dev has no mapper/control: nobody is told the table. */
+/* The fake /dev has no mapper/control, so the table cannot be read. */
 static void volume(struct fake *fake)
 {
 	disk(fake, "dm-3", 253, 3);
@@ -390,13 +390,13 @@ static void suspended_and_built_in(void **state)
 	assert_int_equal(resolve_volume(fake, &blockdev), -EOPNOTSUPP);
 	assert_non_null(strstr(donard_error(fake->ctx), "is suspended"));
 	fake_file(fake, "devices/virtual/block/dm-3/dm/suspended", "0");
-	/* Of a kernel that has device-mapper built in nothing is known. */
+	/* Nothing is known if device-mapper is built into the kernel. */
 	snprintf(path, sizeof(path), "%s/module/dm_mod/refcnt", fake->root);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(resolve_volume(fake, &blockdev), -EACCES);
 }
 
-/* LVM on an array: the device is named for what it is itself. */
+/* LVM on an array: the device is named after its own kind. */
 static void array_below_a_volume(void **state)
 {
 	struct fake *fake = *state;
@@ -454,7 +454,7 @@ static void suspended_while_open(void **state)
 	dnd_drive_close(&drive);
 }
 
-/* As when a daemon opens a volume and then gives up the right to read its table: that changes nothing of the volume. */
+/* A daemon may open a volume and then give up the right to read its table: that changes nothing about the volume. */
 static void table_is_told_no_more(void **state)
 {
 	struct fake *fake = *state;
@@ -475,7 +475,7 @@ static void table_is_told_no_more(void **state)
 	dnd_drive_close(&drive);
 }
 
-/* Whatever was written to it before lies where nothing leads to it now, and nobody asks the new leg whether it flushes. */
+/* Bytes that were written before lie where nothing leads to them now, and it is unknown whether the new leg flushes. */
 static void leads_to_no_drive(void **state)
 {
 	static const char *const disks[] = { "virtual/block/dm-3", "pci/0000:01:00.0/nvme/nvme0/nvme0n1",
@@ -505,7 +505,7 @@ static void leads_to_no_drive(void **state)
 	dnd_drive_close(&drive);
 }
 
-/* What is written goes to it, too, and nobody knows where it lies. */
+/* Writes go to the replacement, too, at an unknown place. */
 static void replaced_leg(void **state)
 {
 	struct fake *fake = *state;
@@ -575,7 +575,7 @@ static void protection_information(void **state)
 	assert_null(dnd_blockdev_bounce(&blockdev, true));
 }
 
-/* What is written to an array is written to its legs. */
+/* A write to an array is a write to its legs. */
 static void shared_bytes(void **state)
 {
 	struct fake *fake = *state;
@@ -603,7 +603,7 @@ static void shared_bytes(void **state)
 	dnd_drive_close(&on_array);
 }
 
-/* Of 64 MiB from @start_bytes on of the array of two legs. */
+/* Returns a drive that is 64 MiB of the array of two legs, from @start_bytes on. */
 static struct dnd_drive slice_of(struct fake *fake, uint64_t start_bytes)
 {
 	struct dnd_drive drive = { .fd = -1 };
@@ -749,7 +749,7 @@ static void legs_of_a_range(void **state)
 	dnd_drive_close(&drive);
 }
 
-/* What is skipped, since its leg is known, is part of the range, too. */
+/* Bytes that are skipped, since their leg is known, are a part of the range, too. */
 static void legs_of_a_line(void **state)
 {
 	static const uint16_t nodes[] = { 0, 0, 1, 2 };
@@ -775,7 +775,7 @@ static void legs_of_a_line(void **state)
 	assert_int_equal(legs_of(&drive, 0, 2 * MIB, true), 1);
 	assert_int_equal(legs_of(&drive, 0, 3 * MIB, true), 3);
 	assert_int_equal(legs_of(&drive, 0, 3 * MIB + 1, true), 7);
-	/* A gap may be anywhere, and what is behind it is known again. */
+	/* A gap may be anywhere, and the bytes behind it are known again. */
 	stack->pieces[stack->piece_count - 3].node = DND_NO_NODE;
 	assert_int_equal(legs_of(&drive, 0, MIB, true), 1);
 	assert_int_equal(legs_of(&drive, 0, 3 * MIB, false), 3);

@@ -35,7 +35,7 @@ static void test_calls(void **state)
 		"pages ('donard-cli region set p2pmem0 --page-type generic'), or pass --allow-bounce.");
 }
 
-/* What no option stands for has none, and a command has only its own. */
+/* A member without an option gets none, and a command gets only its own options. */
 static void test_options_of_members(void **state)
 {
 	static const struct cli_option of_copy[] = {
@@ -71,7 +71,7 @@ static void test_calls_alone(void **state)
 	assert_string_equal(cli_in_words(text, own, out, sizeof(out)), "'donard-cli list', or ALLOW_BOUNCE (depth=)");
 }
 
-/* Of a call, what is cut off or is too little. */
+/* A call's text that is truncated or too short. */
 static void test_parts_of_calls(void **state)
 {
 	(void)state;
@@ -81,7 +81,7 @@ static void test_parts_of_calls(void **state)
 	becomes("my_donard_region_list()", "my_donard_region_list()");
 }
 
-/* What stands in a file's name goes on with something else, or has no end. */
+/* In a file's name such words are followed by something else, or have no end. */
 static void test_names_like_calls(void **state)
 {
 	(void)state;
@@ -90,7 +90,7 @@ static void test_names_like_calls(void **state)
 	becomes("donard_region_add(a, b: donard_region_list() shows it", "donard_region_add(a, b: 'donard-cli list' shows it");
 }
 
-/* What a person typed is said as it is, also where only a part of the text before was a name. */
+/* Words that the user typed are repeated as they are, even if only a part of the text before was a name. */
 static void test_names_given(void **state)
 {
 	char *const words[] = { "donard-cli", "copy", "/x VERIFY", "--via=/y (options.via", "VERIFY", NULL };
@@ -103,7 +103,7 @@ static void test_names_given(void **state)
 	becomes("/x VERIFY: no", "/x --verify: no");
 }
 
-/* Of a longer word, or of a file's name, nothing is replaced. */
+/* No part of a longer word, or of a file's name, is replaced. */
 static void test_parts_of_words(void **state)
 {
 	(void)state;
@@ -114,7 +114,7 @@ static void test_parts_of_words(void **state)
 	becomes("options.viaduct", "options.viaduct");
 }
 
-/* However little room there is, what is written ends with a NUL. */
+/* However little room there is, the text ends with a NUL. */
 static void test_room(void **state)
 {
 	char out[8];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the command writes as JSON is UTF-8 whatever bytes a file name has. */
+/* The command's JSON is UTF-8 whatever bytes a file name has. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static void test_each_byte(void **state)
 	}
 }
 
-/* Of all pairs only U+0080 to U+07FF stay. */
+/* Of all pairs of bytes, only those of U+0080 to U+07FF are kept. */
 static void test_each_pair(void **state)
 {
 	char text[3] = { 0 };

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The memory that a client lends to a device of the lab: exactly what was lent can be reached, and as it was lent. */
+/*
+ * The memory that a client lends to a device of the lab: the device reaches exactly that memory, with the rights that were
+ * lent.
+ */
 #include "vfio_client.h"
 #include "tests/rig/devices/dma.h"
 #include <errno.h>
@@ -248,7 +251,7 @@ static void a_file_cut_short_is_an_error(void **state)
 	struct dma_piece piece;
 	uint64_t value = 0;
 
-	/* cmocka has a handler of its own in each test. */
+	/* cmocka installs a handler of its own in each test. */
 	assert_int_equal(dma_catch_truncation(), 0);
 	assert_int_equal(lend(scene, 0, 0x100000, 16 * PAGE), 0);
 	assert_return_code(ftruncate(scene->fd, PAGE), errno);

@@ -66,7 +66,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Whatever was sent to it, the server keeps no descriptor of a client that is gone. */
+/* The server keeps no descriptor of a client that is gone, whatever that client sent. */
 static int tear_down(void **state)
 {
 	struct scene *scene = *state;
@@ -125,7 +125,7 @@ static void other_versions_are_refused(void **state)
 	assert_int_equal(say_version(&scene->client, 0, 0, "", 0), 0);
 }
 
-/* --- what it is --- */
+/* --- the device's description --- */
 
 static void it_says_what_it_has(void **state)
 {
@@ -457,7 +457,7 @@ static void a_full_eventfd_blocks_nobody(void **state)
 
 /* --- bytes of chance --- */
 
-/* Of every kind of message, with a sound head as often as not. */
+/* Makes a message of any kind, with a valid head about half of the time. */
 static size_t make_message(uint8_t *message)
 {
 	struct vfu_header *header = (struct vfu_header *)message;
