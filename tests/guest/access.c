@@ -103,7 +103,9 @@ static void vectors(void)
 	EQUAL(4093, lseek(fd, 0, SEEK_CUR));
 }
 
-/* What the call moves.  A ring that waits for the file to become ready waits until its test is ended. */
+/*
+ * Returns how many bytes the call moves.  A ring that waited for the file to become ready would wait until the test is killed.
+ */
 static int of_ring(struct io_uring *ring, void (*prepare)(struct io_uring_sqe *, int, void *), int fd, void *page,
 		   unsigned int flags)
 {
@@ -222,7 +224,7 @@ static void bad_pointers(void)
 	memset(two, 5, PAGE);
 	FAILS(EFAULT, pwrite(fd, nowhere, 100, 0));
 	FAILS(EFAULT, pread(fd, nowhere, 100, 0));
-	/* As much as could be taken. */
+	/* The call moves as much as could be taken. */
 	EQUAL(100, pwrite(fd, two + PAGE - 100, 200, 0));
 	EQUAL(100, pread(fd, two + PAGE - 100, 200, 0));
 	/* Its own mapping is a buffer like any other. */
@@ -270,13 +272,13 @@ static void mappings_as_buffers(void)
 	uint8_t *map_of_other = (uint8_t *)mapped(other, MIB, 0), *map_of_pmr = (uint8_t *)mapped(pmr, MIB, 0);
 
 	EQUAL(SOME, pwrite(other, pattern, SOME, 1));
-	/* From another file of the region, and from another region. */
+	/* The source is another file of the region, then another region. */
 	EQUAL(SOME, pwrite(fd, map_of_other + 1, SOME, 7));
 	CHECK(!memcmp(map + 7, pattern, SOME));
 	EQUAL(SOME, pread(fd, map_of_pmr + 3, SOME, 7));
 	EQUAL(SOME, pread(pmr, seen, SOME, 3));
 	CHECK(!memcmp(seen, pattern, SOME));
-	/* Onto itself, and from one place of its own to another. */
+	/* The source is the same place of the same file, then another place of it. */
 	EQUAL(SOME, pread(fd, map + 7, SOME, 7));
 	EQUAL(SOME, pwrite(fd, map + 7, SOME, 7));
 	CHECK(!memcmp(map + 7, pattern, SOME));
@@ -345,7 +347,7 @@ static void signals(void)
 	setitimer(ITIMER_REAL, &never, NULL);
 }
 
-/* As user 1001, of which the bytes of user 1000 are none. */
+/* Runs as user 1001, who must not see the bytes of user 1000. */
 static void reads_zeros(void)
 {
 	int fd = open_region(volatile_region);
@@ -354,7 +356,7 @@ static void reads_zeros(void)
 	WORKS(claim(fd, 0, 2 * PAGE, 0));
 	EQUAL(sizeof(seen), pread(fd, seen, sizeof(seen), 0));
 	CHECK(all_zero(seen, sizeof(seen)));
-	/* What a write leaves of its page is not to be seen either. */
+	/* The rest of a page that was written in part must not show old bytes, either. */
 	WORKS(claim(fd, 2 * PAGE, PAGE, 2 * PAGE));
 	EQUAL(1, pwrite(fd, "x", 1, 2 * PAGE + 100));
 	EQUAL(PAGE, pread(fd, seen, PAGE, 2 * PAGE));
@@ -396,7 +398,7 @@ static void persistent(void)
 	CHECK(!memcmp(seen, pattern, SOME));
 }
 
-/* As of a disk's file, whatever the descriptor may do. */
+/* Syncing works as for a file on a disk, whatever the descriptor was opened for. */
 static void syncs(void)
 {
 	const char *const regions[] = { volatile_region, persistent_region };
@@ -434,7 +436,7 @@ static void copies(void)
 		EQUAL(SOME, pread(to, seen, SOME, 777 + skews[i]));
 		CHECK(!memcmp(seen, pattern, SOME));
 	}
-	/* From region to region, both ways. */
+	/* Copies from region to region, both ways. */
 	WORKS(copy(pmr, from, 4 * MIB + 1, 777, SOME));
 	EQUAL(SOME, pread(pmr, seen, SOME, 4 * MIB + 1));
 	CHECK(!memcmp(seen, pattern, SOME));
@@ -481,7 +483,7 @@ static void locates(void)
 	FAILS(ENXIO, locate(fd, MIB, &place));
 	FAILS(ENXIO, locate(other, 0, &place));
 	FAILS(EINVAL, locate(fd, 1, &place));
-	/* What was given anywhere is where nobody else is. */
+	/* Memory that was given at any place lies where nobody else has any. */
 	mapped(other, MIB, 0);
 	WORKS(locate(other, 0, &place));
 	CHECK(place.region_offset + place.length <= 8 * MIB || place.region_offset >= 9 * MIB);
@@ -491,13 +493,13 @@ static void locates(void)
 
 /* --- a mapping of another process --- */
 
-/* What was inherited from a parent that is gone by then. */
+/* Memory that a child inherited from a parent that has ended. */
 struct heir {
 	pid_t pid;
 	uint64_t *map;
 };
 
-/* Its child answers what it is asked: are its bytes those of a pattern? */
+/* Makes a child that answers, for each pattern it is asked about, whether its memory holds that. */
 static void bequeath(int asked, int answers)
 {
 	struct heir heir = { .map = mapped(open_region(volatile_region), MIB, 0) };
@@ -525,7 +527,7 @@ static bool has(const int ends[2], uint64_t pattern)
 	return answer;
 }
 
-/* P2PDMA pages are given to drivers that ask for such ones alone: nobody's bytes move. */
+/* P2PDMA pages go only to drivers that ask for them, so no bytes move. */
 static void not_reached(struct heir heir, const int ends[2], int debugger, uint64_t *bytes)
 {
 	struct iovec near = { bytes, MIB }, far = { heir.map, MIB };
@@ -570,7 +572,7 @@ static void another_process(void)
 		close(asked[1]);
 		bequeath(asked[0], answers[1]);
 	}
-	/* Only the heir has them now, so that its death ends has(). */
+	/* Only the heir has these ends now, so its death ends has(). */
 	close(asked[0]);
 	close(answers[1]);
 	WORKS(waitpid(parent, NULL, 0));
@@ -630,7 +632,7 @@ static void syncs_until_the_end(void)
 	puts(strerrorname_np(error));
 }
 
-/* Memory whose first touch waits until somebody fills it in: *@fd is where he is asked to. */
+/* Memory whose first touch waits until the page is filled in by userfaultfd; *@fd is that descriptor. */
 static uint8_t *stalling(size_t bytes, int *fd)
 {
 	struct uffdio_api api = { .api = UFFD_API };

@@ -41,7 +41,7 @@ static void is(const char *what, uint64_t expected, uint64_t seen)
 		errx(1, "%s: expected %llu, seen %llu", what, (unsigned long long)expected, (unsigned long long)seen);
 }
 
-/* Of what lies in memory, which no slow host changes (NOT_OF_SPEED, lib.sh). */
+/* Checks bytes in memory; unlike a time, this does not depend on the host's speed (NOT_OF_SPEED, lib.sh). */
 static void holds(const char *what, char expected, char seen)
 {
 	if (expected != seen)
@@ -54,7 +54,7 @@ static void refused(const char *what, int expected, int rc)
 		errx(1, "%s: expected '%s', seen %s", what, strerror(expected), rc == -1 ? strerror(errno) : "success");
 }
 
-/* Of the region, that were served. */
+/* Returns how many of the region's page faults were served. */
 static uint64_t faults(void)
 {
 	unsigned long long count;
@@ -112,7 +112,7 @@ static void nobody_shares_a_folio(void)
 		errx(1, "a folio has another owner's bytes beside its own");
 }
 
-/* Who never wrote a page of a folio sees zeros in it, whatever its last owner left. */
+/* An owner that never wrote a page of a folio sees zeros in it, whatever the last owner left. */
 static void the_next_owner_sees_zeros(void)
 {
 	static const size_t at[] = { 0, 7 * PAGE, 2 * MIB - PAGE };
@@ -368,7 +368,10 @@ static void children_share(void)
 	holds("what the child wrote", 9, memory[6 * PAGE]);
 }
 
-/* To a place where one entry fits, and to one where none does: from there on it is pages, at either end. */
+/*
+ * Moves a mapping to a place where one large entry fits, and to one where none does: then it is mapped by pages from that place
+ * on.
+ */
 static void a_mapping_can_move(void)
 {
 	char *memory = touched(open_region()), *to = (char *)0x100000000000;
@@ -383,7 +386,7 @@ static void a_mapping_can_move(void)
 	}
 }
 
-/* Who may not do input and output past the kernel maps pages, and may cut where he likes. */
+/* A process without CAP_SYS_RAWIO maps single pages, and may cut the mapping anywhere. */
 static void by_pages(void)
 {
 	char *memory = map(open_region(), folio, 0);
@@ -407,7 +410,10 @@ static void odd_mappings_fall_back(void)
 	holds("by the other", 11, memory[9 * PAGE]);
 }
 
-/* Of 2 MiB any part, of 1 GiB none but whole ones: the kernel would share the entry between two mappings. */
+/*
+ * Entries of 2 MiB can be cut anywhere, but those of 1 GiB only as a whole: the kernel would share the entry between two
+ * mappings.
+ */
 static void cuts(void)
 {
 	int fd = open_region();
@@ -475,7 +481,7 @@ static double seconds_to_pin(char *memory, size_t bytes)
 	return began;
 }
 
-/* The least of some rounds: seconds to map 1 GiB that has been touched, and to pin it. Without large entries first. */
+/* Prints the least seconds of some rounds to map 1 GiB that has been touched, and to pin it, first without large entries. */
 static void costs(void)
 {
 	enum { ROUNDS = 5 };

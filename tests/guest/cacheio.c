@@ -46,7 +46,7 @@ static struct donard_cache *cache;
 static struct donard_memory *memory;
 static uint8_t *bytes;
 static bool is_volatile;
-/* By request: when it began, and from its completion on how long it took.  NULL where nobody asks. */
+/* For each request: when it began, and after its completion how long it took.  NULL if times are not asked for. */
 static uint64_t *times_ns;
 
 static void refused(const char *code, const char *text)

@@ -171,7 +171,7 @@ static uint64_t trace_point(void)
 	return id;
 }
 
-/* Of this process, whatever the machine does meanwhile; those of @filter, or with NULL all. */
+/* Counts system calls of this process alone: those that match @filter, or all if that is NULL. */
 static int open_counter(const char *filter)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .disabled = 1, .inherit = 1 };
@@ -184,7 +184,7 @@ static int open_counter(const char *filter)
 	return fd;
 }
 
-/* Not while instructions are counted: each system call pays for it. */
+/* Not done while instructions are counted, because each system call costs more then. */
 static uint64_t count_calls(const char *filter, void (*move)(bool writes, uint64_t at), bool writes)
 {
 	int fd = open_counter(filter);
@@ -212,7 +212,7 @@ static void say(bool writes, const char *who, const struct costs *costs)
 	       costs->kernel, costs->calls, costs->other_calls);
 }
 
-/* By turns, so that what changes with time changes both. */
+/* Both take turns, so that a change over time affects both. */
 static void compare(bool writes)
 {
 	struct costs queue = { UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX }, cufile = queue;
@@ -227,7 +227,7 @@ static void compare(bool writes)
 	say(writes, "cufile", &cufile);
 }
 
-/* What is staged or bounced would be compared with nothing. */
+/* Staged or bounced requests would make the comparison meaningless. */
 static void check_counts(void *library)
 {
 	int (*counts_of)(struct donard_cufile_counts *counts) = symbol(library, "donard_cufile_counts");

@@ -76,7 +76,7 @@ static void tell_blocks(void)
 
 /* ---- DATA, APPEND, BARRIER, ACK ---- */
 
-/* As a client does, who writes into its window before it says so. */
+/* Writes into the window before the message, as a client does. */
 __attribute__((noinline)) static void put_data(const struct write *write)
 {
 	uint64_t words[WORDS];
@@ -129,7 +129,7 @@ __attribute__((noinline)) static void acknowledge(const struct write *writes, un
 		tell_acknowledged(me.life, &writes[i]);
 }
 
-/* A place to stop at: what is durable by then, no later barrier has changed. */
+/* A breakpoint for the test: no later barrier has changed what is durable here. */
 __attribute__((noinline)) static void late_bytes_came(void)
 {
 	__asm__ volatile("" : : : "memory");

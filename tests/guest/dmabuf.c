@@ -47,7 +47,7 @@ static uint64_t export_bytes;
 static volatile uint64_t *map;
 static sigjmp_buf on_sigbus;
 
-/* A step says what it found here. */
+/* The result of a step, as text. */
 static char found[1024];
 
 static void sigbus(int signal_number)
@@ -142,7 +142,7 @@ static int step_export_unlisted(char **argument)
 	return export_range(argument, P2PMEM_EXPORT_ALLOW_UNLISTED, O_RDWR);
 }
 
-/* With room behind the struct, so that a size beyond it can be tried. */
+/* Has room behind the struct, so that a larger size can be tried. */
 static int step_export_raw(char **argument)
 {
 	struct { struct p2pmem_export_dmabuf request; uint64_t beyond; } padded = {
@@ -226,7 +226,7 @@ static void describe(const struct importer_map *m)
 
 static int step_map(char **argument)
 {
-	/* As enum dma_data_direction has them. */
+	/* The values of enum dma_data_direction. */
 	struct importer_map m = {
 		.direction = !strcmp(argument[0], "to") ? 1 : !strcmp(argument[0], "from") ? 2 : 0,
 	};
@@ -330,7 +330,7 @@ static int step_munmap(char **argument)
 	return rc;
 }
 
-/* What the file of the mapping has at another offset, in pages: a dma-buf has its own range alone. */
+/* Remaps the mapping to another offset of its file, in pages: a dma-buf must offer only its own range. */
 static int step_remap(char **argument)
 {
 	return remap_file_pages((void *)(uintptr_t)map, export_bytes, 0, number(argument[0]), 0);

@@ -140,7 +140,7 @@ static int act_sync(void)
 
 static char bytes[64 << 10];
 
-/* As many bytes as were asked for; fewer were ended by a copy that failed. */
+/* Fails unless all bytes were moved; fewer mean that a copy failed. */
 static int all_of(ssize_t moved)
 {
 	if (moved < 0)
@@ -310,7 +310,7 @@ static void undo_import(void)
 	importer = -1;
 }
 
-/* What was attached and mapped before the call that fails, the close lets go of. */
+/* The close releases what was attached and mapped before the failed call. */
 static int act_import(void)
 {
 	struct importer_attach attach = {
@@ -598,7 +598,7 @@ static const struct scenario {
 	void (*undo)(void);
 	void (*finish)(void);
 	bool no_region;		/* there is none between two tries */
-	int also;		/* another errno, of somebody who does not say why */
+	int also;		/* another errno that a failed allocation may have, from code that hides the cause */
 } scenarios[] = {
 	{ "open", nothing, act_open, undo_other, nothing, false, 0 },
 	{ "info", open_region, act_info, nothing, close_region, false, 0 },
@@ -651,7 +651,7 @@ static void fail_at(unsigned int place)
 	char text[16];
 	int length = snprintf(text, sizeof(text), "%u", place);
 
-	/* The copy of this very number may be what fails when what is left over is taken back. */
+	/* When the rest is taken back, the failing allocation may be that of this very write. */
 	if (pwrite(fail_nth, text, length, 0) != length && place)
 		die("/proc/self/fail-nth");
 }

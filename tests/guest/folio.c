@@ -46,7 +46,7 @@ static void holds(const uint64_t *memory, size_t bytes, uint64_t salt, const cha
 			     (unsigned long)(salt + page), (unsigned long)memory[page * PAGE / 8]);
 }
 
-/* Of the whole machine: smaps leaves device memory out. Nobody else maps files so here. */
+/* Returns the machine's total, because smaps leaves device memory out. No other program here maps files by large entries. */
 static size_t mapped_by_large_entries(void)
 {
 	int refresh = open("/proc/sys/vm/stat_refresh", O_WRONLY);
@@ -105,7 +105,7 @@ static size_t page_table_bytes(void)
 	return kib * 1024;
 }
 
-/* One table a chunk is what single pages need; a level above may need one of its own. */
+/* Single pages need one page table per chunk; a level above may need one more. */
 static void whole_chunks_need_no_tables(void)
 {
 	size_t before = page_table_bytes(), bytes = 4 * CHUNKS * CHUNK, grown;
@@ -243,7 +243,7 @@ static void file_and_memory_out_of_step(void)
 	holds(map(fd, 2 * CHUNK, 0), 2 * CHUNK, 23, "out of step, mapped anew");
 }
 
-/* Owners large and small, each alone in what it sees, and all of it zero at first. */
+/* Large and small owners are mixed: each sees only its own memory, which is zero at first. */
 static void owners_of_all_sizes_mix(void)
 {
 	enum { OWNERS = 16, ROUNDS = 400 };

@@ -87,7 +87,7 @@ static void any_step(struct worker *w, struct step *step)
 		step->arg[i] = number(w, calls[step->call].arg[i]);
 }
 
-/* From the corpus, with something changed; or wholly new. */
+/* Makes a program from the corpus with a change, or a new one. */
 static void make_program(struct worker *w, struct program *p)
 {
 	unsigned int changes = 1 + below(w, 4), i;

@@ -31,7 +31,7 @@
 #define MAP_BYTES_MAX	(8UL << 20)
 #define RING_BUFFERS	4
 
-/* What a thread owns while a program runs. File 0 is shared by all threads. */
+/* A thread's objects while a program runs. File 0 is shared by all threads. */
 struct worker {
 	unsigned int number;
 	uint64_t random;
@@ -443,7 +443,7 @@ static void do_seek(struct worker *w, const uint64_t *a)
 	lseek(file_of(w, a[0]), (off_t)a[1], (int)(a[3] % 6));
 }
 
-/* From where the file is, into several buffers. */
+/* Reads from the file's position into several buffers. */
 static void do_readv(struct worker *w, const uint64_t *a)
 {
 	static _Thread_local char plain[3][PAGE];
@@ -506,7 +506,7 @@ static void drop_mr(struct worker *w, unsigned int slot)
 	w->mr[slot] = NULL;
 }
 
-/* A mapping's part as a memory region of RDMA, pinned until it is told to go. */
+/* Registers a part of a mapping with RDMA, which pins it until it is deregistered. */
 static void do_mr_reg(struct worker *w, const uint64_t *a)
 {
 	unsigned int slot = a[3] % SLOTS;
@@ -542,7 +542,7 @@ static void do_gpu_free(struct worker *w, const uint64_t *a)
 	ioctl(w->gpu, NVLAB_FREE, &va);
 }
 
-/* In whole pages of the GPU, mostly. */
+/* Pins mostly whole pages of the GPU. */
 static void do_pin_gpu(struct worker *w, const uint64_t *a)
 {
 	uint64_t odd = a[3] >> 8 & 7 ? 0 : a[3] & 0xff;

@@ -34,7 +34,7 @@ static void breaks_rule(void)
 	FAILS(ECANCELED, syscall(SYS_finit_module, fd, parameters, 0));
 }
 
-/* --- the driver does not take back what is put --- */
+/* --- the driver fails to take a pin back --- */
 
 static void put_fails(void)
 {
@@ -62,7 +62,7 @@ static int exported(struct pinned *p)
 	return fd;
 }
 
-/* What the file pins later is not for those who were given the dma-buf. */
+/* Holders of the dma-buf do not get at memory that the file pins later. */
 static void dmabuf_shows_nothing_else(void)
 {
 	struct pinned p = pinned_anew(BYTES);
@@ -94,7 +94,7 @@ static void dmabuf_shows_nothing_else(void)
 
 struct request {
 	uint64_t *gpu_memory;
-	char *missing;		/* a page that comes when somebody says so */
+	char *missing;		/* a page that is missing until the test fills it in */
 	int handler;
 };
 
@@ -156,7 +156,7 @@ static void *frees_it(void *arg)
 	return NULL;
 }
 
-/* Does a line say that this process opened what is pinned, by a page at least? */
+/* Does a line of the holders name this process, with at least one pinned page? */
 static bool holders_name_us(void)
 {
 	char path[80], line[80], text[4096] = "";
@@ -175,7 +175,7 @@ static bool holders_name_us(void)
 	return found && found[strlen(line)] != '0';
 }
 
-/* The call that frees waits for it, whoever holds is named, and no byte comes after that call. */
+/* The freeing call waits for the holder, the holder is named, and no byte arrives after that call. */
 static void held_by(struct pinned p, unsigned int seconds)
 {
 	struct request q = request_of(&p);
@@ -198,7 +198,7 @@ static void held_by_a_request(void)
 	held_by(pinned_anew(BYTES), 0);
 }
 
-/* As the kernel says of the process's first thread. */
+/* Does the process's first thread sleep, by its state in /proc? */
 static bool sleeps(void)
 {
 	char path[64], text[512] = "";
@@ -280,7 +280,7 @@ static void room_comes_back_under_signals(void)
 	room_comes_back(pins_under_signals);
 }
 
-/* --- the same, while others export all the time, which keeps the list of dma-bufs from whoever looks at it --- */
+/* --- the same, while other threads export all the time and so keep the list of dma-bufs locked --- */
 
 /* Longer than the callback waits for what may be for good (WAIT_LIMIT, kernel/gpu_revoke.c). */
 #define PATIENT_SECONDS	80
@@ -383,7 +383,7 @@ static void no_importer(void)
 	FAILS(EOPNOTSUPP, import(dmabuf, IMPORTER_DYNAMIC));
 }
 
-/* A dma-buf goes as a whole; the file keeps what was not freed. */
+/* A dma-buf is revoked as a whole; the file keeps the memory that was not freed. */
 static void half_of_a_dmabuf(void)
 {
 	struct pinned p = pinned_anew(BYTES);
@@ -505,7 +505,7 @@ static void expect_byte(int from, char expected)
 	EQUAL(expected, byte);
 }
 
-/* What the other program does: it never had the GPU open. */
+/* The other program, which never had the GPU open. */
 static void takes_file(void)
 {
 	int fd = received_file(PARTNER);

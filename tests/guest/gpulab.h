@@ -50,7 +50,7 @@ static inline void gpu_copy(int gpu, uint64_t va, void *host, uint64_t bytes, un
 	WORKS(ioctl(gpu, NVLAB_COPY, &c));
 }
 
-/* What the GPU has at @va is the pattern. */
+/* Does the GPU's memory at @va hold the pattern? */
 static inline bool gpu_has(int gpu, uint64_t va, uint64_t bytes, uint64_t pattern)
 {
 	uint64_t *host = malloc(bytes);
@@ -113,7 +113,7 @@ static inline struct pinned pinned_anew(uint64_t bytes)
 	return p;
 }
 
-/* --- mappings of what was taken back --- */
+/* --- mappings of memory that was taken back --- */
 
 static sigjmp_buf on_sigbus;
 

@@ -167,7 +167,7 @@ static void not_of_other_kinds(void)
 	REFUSED(EOPNOTSUPP, "only gpu-nvidia", pin(fd, gpu_alloc(gpu, BYTES), BYTES, 0));
 }
 
-/* What a pin of 4 MiB comes to. */
+/* Prints the result of a pin of 4 MiB. */
 static void pin_says(void)
 {
 	int gpu = gpu_open(), fd = open_region(region_path);
@@ -180,7 +180,7 @@ static void pin_says(void)
 
 /* --- the end --- */
 
-/* With persistent pins what is freed stays where it is, for whoever has it pinned. */
+/* With persistent pins, freed memory stays where it is as long as it is pinned. */
 static void outlives_its_allocation(void)
 {
 	struct pinned p = pinned_anew(BYTES);
@@ -209,9 +209,9 @@ static void pinned_again(void)
 	}
 }
 
-/* --- a driver that takes back what is freed --- */
+/* --- a driver that takes freed memory back --- */
 
-/* Nothing of it is left in the file, by any way. */
+/* Asserts that no call finds the memory in the file any more. */
 static void has_nothing(struct pinned *p, uint64_t bytes)
 {
 	struct p2pmem_locate l = { .size = sizeof(l) };
@@ -359,7 +359,7 @@ static void exits_under_reads(void)
 
 #define PINNED_PAGES	"/sys/bus/pci/drivers/nvidia/module/parameters/pinned_pages"
 
-/* By all, as the driver counts them. */
+/* Returns how many pages all processes have pinned, as the driver counts them. */
 static long pinned_pages(void)
 {
 	char text[24] = "";
@@ -371,7 +371,7 @@ static long pinned_pages(void)
 	return strtol(text, NULL, 10);
 }
 
-/* Only the process itself can put what it pinned: what it leaves behind goes with its next call, such as an open. */
+/* Only the process itself can put its pins: those that it left behind are put in its next call, such as an open. */
 static void closed_by_another_process(void)
 {
 	struct pinned p = pinned_anew(BYTES);

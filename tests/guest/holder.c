@@ -108,7 +108,7 @@ static void map_region(const char *name, const char *bytes)
 		map[at] = 1;
 }
 
-/* From here on only the pins hold the memory. */
+/* Closes mapping and descriptor, so that only the pins hold the memory. */
 static void close_mapping(void)
 {
 	munmap(map, map_bytes);
@@ -160,8 +160,8 @@ static void hold_vmsplice(void)
 }
 
 /*
- * A connection to itself whose window is small, so that most of what is sent stays where it is; yet so large that all is taken
- * soon, even if each window waits for a timer of TCP.
+ * Makes a connection to itself.  Its window is small, so that most of the sent data stay in the sender's memory, but large
+ * enough that all are taken soon, even if each window waits for a timer of TCP.
  */
 static int connection(void)
 {

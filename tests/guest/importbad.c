@@ -29,7 +29,7 @@ static void refused(void)
 	CHECK(!memory);
 }
 
-/* Whoever may not open the region's node does not get a memory of it, but has the dma-buf, and may map that. */
+/* A user who may not open the region's node gets no donard memory of it, but has the dma-buf, and may map that. */
 static void refused_to_others(void)
 {
 	int fd = exported("p2pmem0", 0, O_RDWR), status;
@@ -51,7 +51,7 @@ static void refused_to_others(void)
 	close(fd);
 }
 
-/* What is not a dma-buf of this region has no place in it. */
+/* A dma-buf that is not of this region cannot be located in it. */
 static void located_elsewhere(void)
 {
 	int region = open_region(volatile_region), fd = stranger(EXPORTER_PAGES, -1), pipes[2];
@@ -69,7 +69,7 @@ static void located_elsewhere(void)
 	donard_memory_free(owner);
 }
 
-/* The descriptor to pass on is the dma-buf's: the file that only tells of the end owns nothing. */
+/* The dma-buf's descriptor is the one to pass on: the region's file that only reports the end owns nothing. */
 static void not_adopted(void)
 {
 	int fd = exported("p2pmem0", 0, O_RDWR);

@@ -163,7 +163,7 @@ static bool is_holder(pid_t pid)
 	return found;
 }
 
-/* Of a process that has ended: the importer has the memory, and is named among the holders. */
+/* The exporting process has ended: the importer has the memory, and is named among the holders. */
 static void ours_from_another(void)
 {
 	uint64_t before = available();
@@ -215,7 +215,7 @@ static void ours_by_queue(void)
 	close(fd);
 }
 
-/* The drive would reach it, but the CPU compares what was moved to prove that. */
+/* The drive would reach the memory, but the proof needs the CPU to compare the moved bytes. */
 static void ours_in_a_sandbox(void)
 {
 	int fd = exported("p2pmem0", 0, O_RDWR);
@@ -363,7 +363,7 @@ static void writes_until_a_reset(void)
 	until_a_reset(write_all);
 }
 
-/* For imported.sh: one between two calls is told by sync alone, as for the region's own file. */
+/* Run by imported.sh: a reset between two calls is reported by the sync alone, as for the region's own file. */
 static void after_a_reset(void)
 {
 	int fd = exported("p2pmem0", 0, O_RDWR);
@@ -394,7 +394,7 @@ static void looks_like(const struct donard_memory *memory, enum donard_memory_pa
 	CHECK(info.dmabuf_fd >= 0 && !info.persistent);
 }
 
-/* Of the host: straight, and never called peer-to-peer; when it is taken back nothing is killed. */
+/* Pages of the host are moved directly, but never called peer-to-peer.  Nothing is killed when they are taken back. */
 static void host_pages(void)
 {
 	struct donard_route route = { .size = sizeof(route) };
@@ -427,13 +427,13 @@ static void host_pages(void)
 	close(fd);
 }
 
-/* Does the kernel know of nodes (CONFIG_NUMA), by which pages of the host are told from a device's? */
+/* Does the kernel have NUMA nodes (CONFIG_NUMA), by which pages of the host are told from those of a device? */
 static bool has_nodes(void)
 {
 	return syscall(SYS_move_pages, 0, 0UL, NULL, NULL, NULL, 0) == 0;
 }
 
-/* What no drive's driver can be given: refused with the reason, or through DRAM and counted. */
+/* Memory that no drive's driver can use is refused with the reason, or goes through DRAM and is counted. */
 static void bounces(struct donard_memory *memory, int error, const char *word, const char *text)
 {
 	struct donard_queue_info info = { .size = sizeof(info) };
@@ -450,7 +450,7 @@ static void bounces(struct donard_memory *memory, int error, const char *word, c
 	close_queue();
 }
 
-/* Without nodes the same pages are nobody knows whose, and treated as a device's. */
+/* Without nodes it is unknown whose the same pages are, so they are treated as a device's. */
 static void unknown_pages(void)
 {
 	struct donard_memory *memory = import(stranger(EXPORTER_PAGES, -1), 0, 0);
@@ -479,7 +479,7 @@ static void frames(void)
 	by_frames(stranger(EXPORTER_FRAMES, -1), "stranger");
 }
 
-/* A GPU's driver would move the buffer to the host: not before somebody asks for its bytes. */
+/* An import must not announce an access by the CPU, at which a GPU's driver would move the buffer to the host. */
 static void import_moves_nothing(void)
 {
 	int fd = stranger(EXPORTER_FRAMES, -1);
@@ -554,7 +554,7 @@ static void unmapped(void)
 	only_for_importers(stranger(EXPORTER_UNMAPPED, -1), "stranger");
 }
 
-/* As cuMemGetHandleForAddressRange() gives it. */
+/* A dma-buf as cuMemGetHandleForAddressRange() returns it. */
 static void gpu(void)
 {
 	int device = open("/dev/" NVLAB_NODE, O_RDWR | O_CLOEXEC);
@@ -569,7 +569,7 @@ static void gpu(void)
 	close(device);
 }
 
-/* Of a device, by an exporter that tells no place: nobody can judge a route. */
+/* Pages of a device whose exporter does not say where they lie: no route can be judged. */
 static void device_pages(void)
 {
 	int inner = exported("p2pmem0", 0, O_RDWR), fd = stranger(EXPORTER_WRAPPED, inner);

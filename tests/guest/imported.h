@@ -55,7 +55,7 @@ static inline int located(int region, int fd)
 	return ioctl(region, P2PMEM_IOC_LOCATE_DMABUF, &place);
 }
 
-/* As the sandboxes of containers forbid them. */
+/* Forbids these calls, as sandboxes of containers do. */
 static inline void forbid_process_vm(void)
 {
 	struct sock_filter filter[] = {

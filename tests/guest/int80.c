@@ -9,7 +9,7 @@
 
 #define IOCTL32	54	/* its number for 32-bit programs (asm/unistd_32.h) */
 
-/* What is pointed at, below 4 GiB. */
+/* Memory below 4 GiB for the structs that calls point to. */
 static void *low;
 
 static int ioctl32(int fd, unsigned long request, uintptr_t argument)
@@ -22,7 +22,7 @@ static int ioctl32(int fd, unsigned long request, uintptr_t argument)
 	return (int)rc < 0 ? -1 : (int)rc;
 }
 
-/* With a struct that is copied down, and up again. */
+/* Makes a call with a copy of the struct below 4 GiB, and copies the result back. */
 #define BY_32(fd, request, argument) ({ \
 	memcpy(low, &(argument), sizeof(argument)); \
 	int result_ = ioctl32(fd, request, (uintptr_t)low); \

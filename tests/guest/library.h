@@ -20,7 +20,7 @@ static struct donard_context *ctx;
 		errx(1, "line %d: %s: %d (%s)", __LINE__, #call, r_, donard_error(ctx)); \
 } while (0)
 
-/* What the last refusal said. */
+/* Asserts the text of the last refusal. */
 #define SAID(what) do { \
 	if (!strstr(donard_error(ctx), (what))) \
 		errx(1, "line %d: expected a text with '%s', seen '%s'", __LINE__, (what), donard_error(ctx)); \

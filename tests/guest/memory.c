@@ -153,7 +153,7 @@ static int receive_descriptor(int channel)
 	return fd;
 }
 
-/* Says back what it read, and leaves an answer; goes on after the sender has let go. */
+/* Reports what it read, and writes an answer; goes on after the sender has closed its descriptors. */
 static void adopter(int channel)
 {
 	struct donard_memory *memory;
@@ -217,7 +217,7 @@ static void after_fork(void)
 	donard_memory_free(memory);
 }
 
-/* For memory.sh, which resets the device when it has read "going": each memory of an open file is told. */
+/* Run by memory.sh, which resets the device when it has read "going": each memory of an open file learns of the reset. */
 static void told_of_a_reset(void)
 {
 	struct donard_memory *memory, *other;

@@ -104,7 +104,7 @@ static void idle(unsigned int seconds)
 	sleep(seconds);
 }
 
-/* Who is second is told so, and the first goes on. */
+/* A second meter is refused, and the first goes on. */
 static void twice(void)
 {
 	struct donard_context *other;

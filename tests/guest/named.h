@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For programs of many tests, of which a run takes one by its name. */
+/* For programs with many tests, one of which a run chooses by its name. */
 #include <err.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Without a name: what follows needs more than a name, and is not for --list. */
+/* An entry without a name: the tests after it need more arguments, and are not in --list. */
 struct named_test {
 	const char *name;
 	void (*run)(void);

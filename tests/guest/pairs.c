@@ -33,7 +33,7 @@
 #define VICTIM_UID	61000
 #define ROUND_UID	20000	/* and above: no round's bytes are kept for the next one's */
 #define ROUND_UIDS	40000
-/* Of a wait for what must come: as long as even a host that stands still now and then does not need. */
+/* The limit of a wait for something that must come: longer than even a host that stalls now and then needs. */
 #define PATIENCE_S	60
 
 static struct {
@@ -88,7 +88,7 @@ static void hold(uint64_t from, uint64_t to)
 		err(2, "CLAIM of %#" PRIx64 " to %#" PRIx64, from, to);
 }
 
-/* In the window are chunks, and behind them single pages: a large mapping has some of each. */
+/* The window has chunks, and single pages behind them, so that a large mapping has some of each. */
 static void hold_all_but_a_window(void)
 {
 	uint64_t whole = options.slow ? 1 : 4, in_pieces = options.slow ? 2 : 8, page, at;
@@ -109,7 +109,7 @@ static void hold_all_but_a_window(void)
 		errx(2, "%s: somebody else has memory of it", options.node);
 }
 
-/* As it was, under the same name. */
+/* Adds the region again as it was, under the same name. */
 static void add_again(void)
 {
 	struct p2pmem_region_add add = {
@@ -217,7 +217,7 @@ static void victim_uses(const struct cycle *c)
 		victim_looks(c, "what it wrote", c->map + page * WORDS, page, true);
 }
 
-/* Mostly of few pages: these are quick to find what somebody else has just lost. */
+/* Mostly few pages, which quickly meet memory that another process has just lost. */
 static uint64_t victim_pages(uint64_t *random)
 {
 	static const uint64_t most[] = { 1, 4, 16, 16, 16, 16, 300, 1500 };
@@ -225,7 +225,7 @@ static uint64_t victim_pages(uint64_t *random)
 	return 1 + below(random, most[below(random, options.slow ? 6 : 8)]);
 }
 
-/* By loads and stores; a fault is the region's end, and nothing else. */
+/* Uses loads and stores; a fault can only mean the end of the region. */
 static void victim_cycle(struct cycle *c, uint64_t *random)
 {
 	volatile bool mapped = false;
@@ -300,7 +300,7 @@ struct round {
 	bool resets, ends;
 };
 
-/* Of a region that stays no mapping fails. */
+/* No access to a mapping may fail while the region stays. */
 static void on_attackers_fault(int number)
 {
 	(void)number;
@@ -321,7 +321,7 @@ static void attack(struct attacker *a)
 	from = now_ns();
 	calls[a->call].make(a);
 	took = now_ns() - from;
-	/* Of what had little to do little is heard. */
+	/* Decays slowly, since a short call may only have had little to do. */
 	before = shared->took_ns[a->call] / 8 * 7;
 	shared->took_ns[a->call] = took > before ? took : before;
 	while (!shared->stop) {
@@ -358,7 +358,7 @@ static void kill_and_wait(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* For a moment: whoever was killed has given its memory back, and somebody else has it. */
+/* Waits a moment, in which memory of killed processes is freed and gets other owners. */
 static void let_memory_change_hands(void)
 {
 	unsigned long cycle = shared->cycles;
@@ -412,7 +412,7 @@ static void kill_some(struct round *round, const struct attacker *a, pid_t *pid)
 	}
 }
 
-/* What is in the pipe outlives the files, and is nobody else's yet. */
+/* Pages in the pipe outlive the files, and must not get another owner yet. */
 static void outlive_files(struct attacker *a)
 {
 	close(a->file);
@@ -446,7 +446,7 @@ static void run_round(struct round *round)
 	_exit(0);
 }
 
-/* Whatever happens to the region happens while they are at it. */
+/* Resets or removes the region while the attackers work. */
 static void make_event(struct round *round)
 {
 	if (!round->resets && !round->ends)
@@ -476,7 +476,7 @@ static bool all_is_back(void)
 	       (other_asked < 0 || info_of(other_asked).available_bytes == region.other_bytes);
 }
 
-/* What a pipe's or a drive's pages kept comes a moment after the last of them. */
+/* Memory that pages of a pipe or a drive held is freed a moment after the last of them. */
 static void expect_all_back(void)
 {
 	uint64_t from = now_ns(), ns = 100000;

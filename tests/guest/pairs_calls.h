@@ -49,7 +49,7 @@ static void leave_bytes(uint64_t *words, size_t bytes)
 		((volatile uint64_t *)words)[i] = of_byte(round_byte(shared->number));
 }
 
-/* What a call may say that asked for what it is entitled to; false: it failed. */
+/* Checks that a valid call either worked or failed with an error that it may have; returns whether it worked. */
 static bool worked(struct attacker *a, const char *what, long result)
 {
 	static const int always[] = {
@@ -138,7 +138,10 @@ static bool available(struct attacker *a, int fd, uint64_t *bytes)
 	return true;
 }
 
-/* In as many pieces as there are: long enough for whoever finds one of them. */
+/*
+ * Maps everything that is free, in as many pieces as there are, which takes long enough for another process to find one of
+ * them.
+ */
 static void map_all(struct attacker *a)
 {
 	uint64_t bytes;
@@ -213,7 +216,7 @@ static void copy_within(struct attacker *a)
 		look_by_read(a, a->file, "what COPY took within the file", to, bytes);
 }
 
-/* What LOCATE says stays true while the file is open: to whichever of the two it is said. */
+/* LOCATE's answer stays true while the file is open, and is the same for both processes. */
 static void expect_place(uint64_t page, uint64_t place)
 {
 	uint_least64_t before = 0;
@@ -283,7 +286,7 @@ static void export(struct attacker *a)
 	close(buf);
 }
 
-/* The result of the one request that is under way; a ring that is told to wait has one. */
+/* Returns the result of the only request in flight, for which the ring waits. */
 static long ring_result(struct io_uring *ring)
 {
 	struct io_uring_cqe *cqe;
@@ -346,7 +349,7 @@ static void in_ring(struct attacker *a)
 	io_uring_queue_exit(&ring);
 }
 
-/* Of other users' places, and of what this file has by now. */
+/* Claims places of other users, and places that this file may already own. */
 static void do_claim(struct attacker *a)
 {
 	uint64_t pages = some(a, MOVED_PAGES), first = any_page(a, pages);
@@ -433,7 +436,7 @@ static void move_mapping(struct attacker *a)
 	munmap(moved, pages * PAGE);
 }
 
-/* A file of its own, whose memory is the next one's as soon as it is closed. */
+/* Opens a file of its own, whose memory gets another owner as soon as it is closed. */
 static void own_file(struct attacker *a)
 {
 	int fd = open(a->node, O_RDWR | O_CLOEXEC), shared_one = a->file;

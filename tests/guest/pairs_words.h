@@ -34,7 +34,7 @@
  */
 #define IN_FLIGHT	1ULL
 
-/* Whoever fails first says so; all the others end. */
+/* The first process that fails reports it; all others end. */
 enum failing { SOUND, TELLING, TOLD };
 
 static struct shared {
@@ -85,7 +85,7 @@ static void nap_ns(uint64_t ns)
 	nanosleep(&nap, NULL);
 }
 
-/* Ends the process; what was told first stays. */
+/* Ends the process; the first report is kept. */
 __attribute__((format(printf, 1, 2), noreturn))
 static void broken(const char *format, ...)
 {

@@ -17,7 +17,7 @@
 static const char *path, *argument;
 static struct donard_completion got[64];
 
-/* What most tests have. */
+/* The objects that most tests use. */
 static struct donard_queue *queue;
 static struct donard_file *file;
 static struct donard_memory *memory, *dram;
@@ -94,7 +94,7 @@ static void same_as_file(uint64_t from)
 	free(bytes);
 }
 
-/* Other bytes than the file has, so that what is written is seen to arrive. */
+/* Fills the region with bytes that differ from the file's, so that a write is seen to arrive. */
 static void change_region(uint8_t by)
 {
 	for (size_t i = 0; i < BYTES; i++)
@@ -123,7 +123,7 @@ static void straight(void)
 	there_and_back(0);
 }
 
-/* As many requests as the ring has entries, none of which begins. */
+/* Cancels as many requests as the ring has entries, none of which has begun. */
 static void cancel_a_full_ring(void)
 {
 	read_all(memory, 0);
@@ -218,7 +218,7 @@ static void *full_speed_soon(void *ignored)
 	return ignored;
 }
 
-/* The drive is slow while its reads are in flight: none of them is on its way any more when the queue has been closed. */
+/* The drive is slow, and its reads are in flight: none of them may still be running when the queue has been closed. */
 static void closed_means_ended(void)
 {
 	pthread_t thread;
@@ -310,7 +310,7 @@ static void two_threads(void)
 	}
 }
 
-/* --- with what is particular --- */
+/* --- special cases --- */
 
 /* Requests for parts of a block, of another queue, see what commands have written, and the other way round. */
 static void beside_the_page_cache(void)
@@ -388,7 +388,7 @@ static int copy(struct donard_copy_end source, uint64_t src_offset, struct donar
 	return donard_copy_between(&source, &destination, &copied, &result);
 }
 
-/* Of a part that is not whole blocks, which goes by its dma-buf: what lies around it stays. */
+/* A part that is not made of whole blocks goes by the dma-buf, and the bytes around it stay. */
 static void copy_into_imported(struct donard_copy_end drive)
 {
 	const size_t at = 8192, bytes = 4096 + 123;
@@ -571,7 +571,7 @@ static void leg_failed(void)
 	same_as_file(4 * MIB);
 }
 
-/* On which leg the blocks will be is known afterwards. */
+/* The leg of the blocks is known only after the write. */
 static void into_holes(void)
 {
 	GOES(donard_queue_write(queue, file, 4 * MIB, memory, 0, MIB, NULL));

@@ -51,7 +51,7 @@ static struct donard_rdma_client_info told(void)
 	return info;
 }
 
-/* In the order in which they were made: a read behind a write has its bytes. */
+/* Requests take effect in their order: a read after a write sees its bytes. */
 static void moves(void)
 {
 	uint64_t before = told().bytes;

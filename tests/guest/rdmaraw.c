@@ -46,7 +46,7 @@ struct offer {
 	uint64_t address, length, nonce;
 };
 
-/* Where an offer and a message have what is used here (lib/rdma/protocol.c, lib/cache/wire.c). */
+/* The offsets in an offer and in a message that are used here (lib/rdma/protocol.c, lib/cache/wire.c). */
 static const struct protocol {
 	const char *head;
 	uint8_t rkey, address, length, nonce;	/* in an offer */
@@ -178,7 +178,7 @@ static void make_message(uint8_t message[MESSAGE_BYTES], const struct offer *off
 	put(message + protocol->message_nonce, offer->nonce, 8);
 }
 
-/* Only who took the offer counts as a client. */
+/* Takes the offer: only then does the server count the client. */
 static void take(const struct offer *offer)
 {
 	static uint8_t message[MESSAGE_BYTES];

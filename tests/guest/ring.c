@@ -64,7 +64,7 @@ static int give(int fd, uint64_t offset, uint64_t bytes, uint32_t index)
 	return command(fd, P2PMEM_URING_BUFFER, offset, bytes, index);
 }
 
-/* From the drive's offset @from to the place @at of the buffer. */
+/* Reads from the drive's offset @from to the place @at of the buffer. */
 static int read_into(int fd, uint64_t at, unsigned int bytes, uint64_t from, int index)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);

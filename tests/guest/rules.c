@@ -71,7 +71,7 @@ static int probe(int region, const char *bdf, struct p2pmem_probe *p)
 	return ioctl(region, P2PMEM_IOC_PROBE_PEER, p) < 0 ? errno : 0;
 }
 
-/* NULL, or what is wrong with p2pmem's verdict. */
+/* Returns NULL, or what is wrong with p2pmem's verdict. */
 static const char *complaint(const struct p2pmem_probe *p, const struct rules_pair *pair)
 {
 	bool translated = p->flags & P2PMEM_PROBE_TRANSLATED;

@@ -73,7 +73,7 @@ static uint64_t value_of(const char *file, const char *symbol)
 	return 0;
 }
 
-/* Where in the file the function begins. */
+/* Returns the offset in the file at which the function begins. */
 static uint64_t offset_of(const char *path, const char *symbol)
 {
 	const char *file = map_file(path);
@@ -101,7 +101,7 @@ static FILE *open_proc(const char *name)
 	return file;
 }
 
-/* The program's own first instruction: by then all that it is linked with is mapped. */
+/* Returns the address of the program's first instruction: when it is reached, all its libraries are mapped. */
 static uint64_t entry(void)
 {
 	FILE *file = open_proc("auxv");
@@ -115,7 +115,7 @@ static uint64_t entry(void)
 	errx(2, "auxv has no entry");
 }
 
-/* Where the program has that byte of the file; /proc has "START-END PERMISSIONS OFFSET DEVICE INODE PATH". */
+/* Returns the address at which that byte of the file is mapped; /proc has "START-END PERMISSIONS OFFSET DEVICE INODE PATH". */
 static uint64_t mapped_at(const char *path, uint64_t offset)
 {
 	char *real = realpath(path, NULL), line[4096 + 128];
@@ -172,7 +172,7 @@ static void remove_thread(pid_t thread)
 			threads[i--] = threads[--thread_count];
 }
 
-/* By the debug register, and not by a signal that the program itself got. */
+/* Did the thread stop because of the debug register, and not because of a signal to the program? */
 static bool is_hit(pid_t thread, int status)
 {
 	siginfo_t info;
@@ -265,7 +265,7 @@ static void begin(char **command)
 	close(go[1]);
 }
 
-/* To where it has mapped what it is linked with. */
+/* Runs the program until its libraries are mapped. */
 static void run_to_entry(void)
 {
 	int status;

@@ -65,7 +65,9 @@ int main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	while (status.state != P2PMEM_STATE_GONE) {
-		/* The first wait is without end; later ones repeat what is known already. */
+		/*
+		 * The first wait lasts until something happens; later ones return at once, with events that are known already.
+		 */
 		if (poll(&pollfd, 1, -1) != 1)
 			continue;
 		if (pollfd.revents != before) {

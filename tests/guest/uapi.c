@@ -139,7 +139,7 @@ static void unknown_flags(void)
 	int fd = open_region(volatile_region), control = open("/dev/p2pmem_control", O_RDWR);
 	struct p2pmem_claim c = { .size = sizeof(c), .flags = 1, .length = PAGE };
 	struct p2pmem_probe p = { .size = sizeof(p), .flags = 1 };
-	/* Of functions that are not there: but for the flags this would be ENODEV. */
+	/* The function does not exist: without the flags the error would be ENODEV. */
 	struct p2pmem_region_add add = {
 		.size = sizeof(add), .flags = 1, .kind = P2PMEM_KIND_PCI_BAR, .pci_domain = 0xffff,
 	};
@@ -244,7 +244,7 @@ static void full_region(void)
 	mapped(b, MIB, 0);
 	EQUAL(0, available());
 	FAILS(ENOSPC, map_at(b, PAGE, 64 * MIB));
-	/* What is owned already can be mapped again. */
+	/* Memory that the file owns already can be mapped again. */
 	mapped(b, MIB, 0);
 	close(b);
 }
@@ -696,7 +696,7 @@ static void *unwritable(const void *from, size_t bytes)
 	return page;
 }
 
-/* What takes effect does not fail for that. */
+/* A call that has taken effect does not fail because its answer cannot be written. */
 static void unwritable_answer(void)
 {
 	int fd = open_region(volatile_region);
@@ -711,7 +711,7 @@ static void unwritable_answer(void)
 	WORKS(ioctl(fd, P2PMEM_IOC_SYNC, unwritable(&s, sizeof(s))));
 }
 
-/* Nor does a removal; an add, whose caller needs the number, is taken back. */
+/* The same holds for a removal.  An add is undone, since its caller needs the number. */
 static void unwritable_add(void)
 {
 	struct p2pmem_region_add add = client_as_region();
@@ -727,7 +727,7 @@ static void unwritable_add(void)
 	EQUAL(0, add.region);
 }
 
-/* While memremap_pages() answers what it answers for a range that it once made half of. */
+/* An add fails while memremap_pages() fails as it does for a range of which it once made half. */
 static void half_made_add(void)
 {
 	struct p2pmem_region_add add = client_as_region();

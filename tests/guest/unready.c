@@ -33,7 +33,7 @@ static unsigned long calls(void)
 	return count;
 }
 
-/* Who waits asks again and again. */
+/* Waits until another process waits, which then polls the device. */
 static void somebody_waits(void)
 {
 	unsigned long before = calls();
@@ -49,7 +49,7 @@ static void *claims(void *fd)
 	return NULL;
 }
 
-/* In the process that claims, whose mmap_lock it would be. */
+/* Maps memory in the process that claims, whose mmap_lock would be held. */
 static void maps(int fd)
 {
 	uint64_t *map = mapped(fd, 2 * MIB, 0);
@@ -87,7 +87,7 @@ static void is_killed(void (*call)(int fd), int fd)
 	CHECK(WIFSIGNALED(status));
 }
 
-/* It has told nobody of the reset, so who shares the open file is told. */
+/* The interrupted call reported no reset, so the next user of the open file gets the report. */
 static void reset_is_told_to_others(int fd)
 {
 	WORKS(sync_range(fd, P2PMEM_SYNC_DURABLE, 0, 0));

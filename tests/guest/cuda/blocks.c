@@ -41,7 +41,7 @@ static struct stub_block *free_record(void)
 
 /* --- chunks --- */
 
-/* Of which block of the chunk a byte of the range is, or NULL. */
+/* Returns a block of the chunk that overlaps the range, or NULL. */
 static struct stub_block *in_the_way(uint64_t chunk, uint64_t at, uint64_t bytes)
 {
 	for (size_t i = 0; i < block_count; i++)

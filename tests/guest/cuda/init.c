@@ -78,7 +78,7 @@ static void in_child(void)
 	inherited = node >= 0;
 }
 
-/* getpid() instead would be a system call for each question about a pointer, of which CUDA makes none. */
+/* Calling getpid() instead would cost a system call for each question about a pointer, and CUDA makes none. */
 __attribute__((constructor)) static void watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, in_child);
@@ -224,7 +224,7 @@ STUB CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *text)
 	return rc ? rc : strcasecmp(own, text) ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
-/* The lab's BAR is ordered by itself, so that only a failure shows that somebody flushes. */
+/* The lab's BAR needs no flush, so only a failure shows that a program flushes. */
 STUB CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
 					 CUflushGPUDirectRDMAWritesScope scope)
 {
@@ -236,7 +236,7 @@ STUB CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target
 
 /* --- contexts --- */
 
-/* Whoever has it on his stack finds it dead. */
+/* A context that is still on a thread's stack is dead afterwards. */
 static void end(CUcontext context)
 {
 	stub_drain();
@@ -275,7 +275,7 @@ STUB CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
 	return cuDevicePrimaryCtxRelease_v2(dev);
 }
 
-/* All that it had goes, whoever retained it; it is the same one again when somebody retains it once more. */
+/* Frees everything in the context, however often it was retained; retaining it again returns the same context. */
 STUB CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
 	CUresult rc = device(dev);

@@ -30,7 +30,7 @@ STUB CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int fla
 	return flags == 1 || flags == 2 ? allocate(ptr, bytes, STUB_MANAGED) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Of the default pool, which was not made for GPUDirect RDMA. */
+/* Allocates from the default pool, which was not made for GPUDirect RDMA. */
 STUB CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t bytes, CUstream stream)
 {
 	(void)stream;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is known of a pointer. */
+/* Attributes of pointers. */
 #include <string.h>
 
 #include "stub.h"
 
-/* Of the GPU, or of the host. */
+/* A block of the GPU's memory or of the host's. */
 struct known {
 	struct stub_block block;
 	bool host;
@@ -101,7 +101,7 @@ STUB CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, C
 	return rc ? rc : get(data, (int)attribute, &known);
 }
 
-/* Of a pointer that CUDA does not know all is zero, and the call succeeds. */
+/* For a pointer that CUDA does not know, the call succeeds, and all attributes are zero. */
 STUB CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attributes,
 				     void **data, CUdeviceptr ptr)
 {

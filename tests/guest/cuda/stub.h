@@ -32,14 +32,14 @@ CUresult stub_call(unsigned long request, void *arg);
 /* stream.c: a synchronous call comes after all that streams were given. */
 void stub_drain(void);
 /*
- * What frees memory waits for all streams, and until then no other thread can allocate, copy, or make a stream or give
- * it work: so the driver 580.159 does it.  Questions about a pointer are answered.
+ * A call that frees memory waits for all streams.  Until then no other thread can allocate, copy, make a stream or give it
+ * work, as with the driver 580.159.  Questions about a pointer are still answered.
  */
 void stub_begin_free(void);
 void stub_end_free(void);
 void stub_wait_for_frees(void);
 
-/* blocks.c: what was allocated, and in which context */
+/* blocks.c: the allocations and their contexts */
 enum stub_kind { STUB_PLAIN, STUB_MANAGED, STUB_POOL };
 
 struct stub_block {
@@ -62,7 +62,7 @@ void stub_free_all(CUcontext context);
 /* For what has a number and is not one of these. */
 uint64_t stub_serial(void);
 
-/* memory.c: is it host memory that a context knows, and which?  That ends with the context, too. */
+/* memory.c: finds host memory that a context knows, which ends with the context, too. */
 bool stub_find_host(uint64_t address, struct stub_block *found);
 void stub_forget_hosts(CUcontext context);
 

@@ -70,7 +70,7 @@ static void exported_unmap(struct dma_buf_attachment *attach,
 {
 }
 
-/* Where a GPU's driver moves its buffer to the host. */
+/* A GPU's driver would move its buffer to the host here. */
 static int exported_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
 	struct exported *x = dmabuf->priv;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What an importer meets in 6.1, 6.12 and 7.x. */
+/* Differences between 6.1, 6.12 and 7.x for an importer. */
 #ifndef IMPORTER_COMPAT_H
 #define IMPORTER_COMPAT_H
 

@@ -258,7 +258,7 @@ static const struct dma_fence_ops fence_ops = {
 	.get_timeline_name = fence_name,
 };
 
-/* A driver may look whether a request has ended only once somebody waits for that.  False: it has. */
+/* A driver may check whether a request has ended only when a waiter asks for the signal.  False means that it has ended. */
 static bool lazy_enable_signaling(struct dma_fence *fence)
 {
 	return false;
@@ -270,7 +270,7 @@ static const struct dma_fence_ops lazy_fence_ops = {
 	.enable_signaling = lazy_enable_signaling,
 };
 
-/* The caller has a reference to what it gets. */
+/* Returns a fence with a reference for the caller. */
 static struct dma_fence *add_fence(struct importer *im, const struct dma_fence_ops *ops)
 {
 	struct dma_resv *resv = im->dmabuf->resv;

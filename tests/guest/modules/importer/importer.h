@@ -56,6 +56,6 @@ struct importer_state {
 #define IMPORTER_FENCE	_IO('i', 6)	/* a request under way on the dma-buf ... */
 #define IMPORTER_SIGNAL	_IO('i', 7)	/* ... and its end */
 #define IMPORTER_HOLD	_IO('i', 8)	/* the reservation lock, while the module's parameter stall is Y */
-#define IMPORTER_LAZY_FENCE	_IO('i', 9)	/* a request of which the end is seen only by who waits for it */
+#define IMPORTER_LAZY_FENCE	_IO('i', 9)	/* a request whose end is noticed only by a waiter */
 
 #endif

@@ -88,7 +88,7 @@ void lab_complain(const char *fmt, ...);
 
 #define LAB_REVOKE	1	/* instead of an errno: the owner frees the allocation just then */
 
-/* What "fail" says about this call: 0, -errno or LAB_REVOKE; once. */
+/* Returns the lever "fail" for this call, once: 0, -errno or LAB_REVOKE. */
 int lab_failure(const char *call);
 
 /*

@@ -98,7 +98,7 @@ static bool is_call(const char *name)
 	       !strcmp(name, "export");
 }
 
-/* What nobody would ever look at is refused. */
+/* Refuses a value that no call would ever use. */
 static int fail_set(const char *value, const struct kernel_param *kp)
 {
 	char call[16], what[16], rest;
@@ -219,7 +219,7 @@ err_free_bitmaps:
 	return ret;
 }
 
-/* Nothing new begins; whoever can be told to let go is told. */
+/* Lets nothing new begin, and calls back those pins that have a callback. */
 static void end_service(void)
 {
 	struct lab_client *client;
@@ -235,7 +235,7 @@ static void end_service(void)
 	mutex_unlock(&lab.lock);
 }
 
-/* A process may hold it for as long as it likes; pins that have outlived all are leaks. */
+/* A process may hold its memory as long as it likes, but pins that outlive all processes are leaks. */
 static void end_leaks(void)
 {
 	mutex_lock(&lab.lock);

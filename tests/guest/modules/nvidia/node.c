@@ -25,7 +25,7 @@ static int node_open(struct inode *inode, struct file *filp)
 	return 0;
 }
 
-/* Also when its process exits or is killed. */
+/* Called when the file is closed, and when its process exits or is killed. */
 static int node_release(struct inode *inode, struct file *filp)
 {
 	struct lab_client *client = filp->private_data;
@@ -120,7 +120,7 @@ static long do_info(struct lab_client *client, void __user *user)
 	return ret;
 }
 
-/* A reference, to be given back by drop(), or NULL; of what is asked for, no more. */
+/* Returns a reference, which drop() gives back, to the allocation that contains the whole range; or NULL. */
 static struct lab_allocation *hold(struct lab_client *client, u64 va, u64 bytes)
 {
 	struct lab_allocation *a;

@@ -23,7 +23,7 @@ struct nvlab_device {
 	__u64 free_bytes;
 };
 
-/* bytes: what was asked for; the allocation has whole pages.  ENOMEM. */
+/* bytes: the requested size; the allocation has whole pages.  Fails with ENOMEM. */
 struct nvlab_alloc {
 	__u64 bytes;
 	__u64 va;	/* out */

@@ -9,12 +9,12 @@
 
 #include "lab.h"
 
-/* What *table is after an error: whoever follows it is found out. */
+/* The value of *table after an error, so that a caller that follows it is detected. */
 #define LAB_GARBAGE	((void *)0xdead0000beef0000UL)
 /* NVIDIA's own: some of its errors are not userspace's. */
 #define LAB_ENOTSUPP	524
 
-/* What the caller gets.  Version 2 has flags in the place of the padding. */
+/* The table that the caller gets.  Version 2 has flags in place of the padding. */
 struct lab_table {
 	struct nvidia_p2p_page_table table;
 	u32 flags;
@@ -38,7 +38,7 @@ struct lab_pin {
 	bool forgiven;		/* a put of it was made to fail */
 	bool dropped;		/* so that it is no user of the GPU any more */
 	bool put;		/* fired: while it was being put, which is allowed once */
-	u64 fired;		/* how many pins had been made by then; 0: it was not */
+	u64 fired;		/* how many pins had been made when the callback came; 0: it has not come */
 	void (*callback)(void *data);
 	void *data;
 	struct list_head mappings;
@@ -128,7 +128,7 @@ static int map_pages(struct lab_mapping *m, const struct nvidia_p2p_page_table *
 
 /* --- pins --- */
 
-/* Its owner has nothing of it any more. */
+/* Takes the pin from its owner. */
 static void end_pin(struct lab_pin *pin)
 {
 	struct lab_mapping *m, *next;
@@ -162,7 +162,7 @@ static void forget_fired(struct lab_pin *pin)
 	free_pin(pin);
 }
 
-/* As the driver does when the owner frees, exits or loses the memory. */
+/* Calls back, as the driver does when the owner frees the memory, exits or loses it. */
 static void fire(struct lab_pin *pin)
 {
 	int before = preempt_count();
@@ -181,7 +181,7 @@ static void fire(struct lab_pin *pin)
 		forget_fired(list_last_entry(&fired_pins, struct lab_pin, link));
 }
 
-/* Whoever had a pin of this kind was to put it before, unless a put was made to fail. */
+/* Persistent pins must have been put by now, unless a put was made to fail. */
 void lab_forget_persistent(void)
 {
 	struct lab_pin *pin, *next;

@@ -40,7 +40,7 @@ static void calls(void *data)
 
 static bool locked;
 
-/* As one that takes a spinlock and forgets it. */
+/* Plays a callback that takes a spinlock and does not release it. */
 static void locks(void *data)
 {
 	preempt_disable();
@@ -165,7 +165,7 @@ static int leak(void)
 	return ret;
 }
 
-/* Lever "put_persistent" with an error by which NVIDIA's driver has let go of the pin's GPU. */
+/* Uses the lever "put_persistent" with an error after which NVIDIA's driver has released the pin's GPU. */
 static int put_again_after_failure(void)
 {
 	typeof(&nvidia_p2p_put_pages_persistent) put_persistent =

@@ -121,7 +121,7 @@ static pci_ers_result_t reset_bus(struct pci_dev *bridge)
 	return fail ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;
 }
 
-/* What the PM core and the PCI core do with one function. */
+/* Suspends and resumes one function, as the PM core and the PCI core do. */
 static void sleep_and_wake(void)
 {
 	const struct dev_pm_ops *pm = driver->driver.pm;

@@ -48,7 +48,7 @@ static map_type_fn map_type_of_kernel(void)
 	return fn;
 }
 
-/* The provider's device lock is held: what is added to it here goes again. */
+/* The provider's device lock is held: a pool that is added here is removed again. */
 static int ask_type(struct pci_dev *provider, struct pci_dev *client,
 		    struct rules_pair *pair)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
-/* What /dev/pci_rules answers; shared with the program that asks. */
+/* The answer of /dev/pci_rules, shared with the program that asks. */
 #ifndef RULES_H
 #define RULES_H
 

@@ -10,7 +10,7 @@ static ulong end;
 module_param(end, ulong, 0444);
 MODULE_PARM_DESC(end, "the last address");
 
-/* Of struct range, whose two members come back in registers, the second. */
+/* Changes the second member of struct range, whose two members are returned in registers. */
 static int on_return(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
 	regs->dx = end;
