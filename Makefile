@@ -2,7 +2,7 @@
 # donard: kernel module, library, command.  'make help' lists the targets.
 # One place has the version.
 VERSION   := $(shell sed -n "s/^\#define DONARD_VERSION_[MP][^[:space:]]*[[:space:]]*//p" include/donard/version.h | paste -sd.)
-# With DEBUG=1 the library finds handles that were freed: docs/library.md, Debugging.
+# DEBUG=1 builds a library that detects the use of freed handles: docs/library.md, Debugging.
 DEBUG     :=
 BUILD     ?= build$(if $(DEBUG),/debug)
 PREFIX    ?= /usr/local
@@ -11,7 +11,7 @@ CC        ?= gcc
 CFLAGS    ?= -O2 -g
 PKG_CONFIG ?= pkg-config
 
-# On a full disk install(1) leaves half a file, which the next run would take for a whole one.
+# Deletes the target of a failed recipe: on a full disk install(1) leaves half a file, which the next run would take for a whole one.
 .DELETE_ON_ERROR:
 
 # Recipes use sed as GNU has it.
@@ -30,7 +30,7 @@ check-long:
 check-debug:
 	tests/check --debug
 
-# On a machine with an NVIDIA GPU and its driver.
+# Needs a machine with an NVIDIA GPU and its driver.
 check-gpu: userspace
 	tests/gpu/check
 

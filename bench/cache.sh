@@ -13,7 +13,7 @@
 set -euo pipefail
 
 readonly BLOCK=4096 PORT=7078 NVMET_PORT=4420 NQN=donard-bench MIB=$((1 << 20))
-# All writes have room in the log, and each client in a part of its own: the drive is not touched until it is asked for.
+# All writes have room in the log, and each client in its own part, so that the drive is not touched before a flush asks for that.
 readonly SERVE=(--format --no-cleaner --high 95)
 readonly NVMET=/sys/kernel/config/nvmet
 RUNS=${RUNS:-3}
@@ -41,9 +41,9 @@ sample() {
 	jq -nc "$@" >>"$WORK/samples"
 }
 
-# --- what is measured: each is brought up, written to, and taken down ---
+# --- the measured methods: each is brought up, written to, and taken down ---
 
-# free_nvram - what had it is gone a moment after its process.
+# free_nvram - waits until the NVRAM is free, a moment after the end of the process that had it.
 free_nvram() {
 	until cmp -s /sys/class/p2pmem/p2pmem2/{available,size}; do
 		sleep 0.1
@@ -64,7 +64,7 @@ up_donard() {
 	done
 }
 
-# What is in the log is given up: the next server lays a new one.
+# The log's content is given up: the next server makes a new log.
 down_donard() {
 	kill -KILL "$SERVER"
 	wait "$SERVER" || true
@@ -268,7 +268,7 @@ destage_all() {
 	esac
 }
 
-# Two sizes: what it costs to begin and to connect is in both.
+# Measures two sizes, since the cost of starting and connecting is in both.
 counts() {
 	local method depth writes
 	for method in ${METHODS:-donard donard-nbd nvmet writecache-s}; do
@@ -334,8 +334,8 @@ latency() {
 
 # --- destage ---
 
-# Two sizes: what a flush costs however little there is, its way to the server and back among it, is in both. fio writes
-# as often as it is told what the log holds once, flushes each time, and tells its time in ms.
+# Two sizes, because the fixed cost of a flush, such as its way to the server and back, is in both. fio writes as many bytes as the log
+# holds, as often as it is told, flushes each time, and reports its time in ms.
 readonly DESTAGE=($((4 * MIB)) $((24 * MIB))) DESTAGE_BLOCK=$((512 * 1024)) DESTAGE_DEPTH=32 FIO_LOOPS=(1 8)
 
 # destaged METHOD ROUND RATE BYTES SECONDS
@@ -408,7 +408,7 @@ destage_at() {
 	done
 }
 
-# Where the drive does not set the pace, the host does more to the figures: hence more rounds.
+# If the drive is not the limit, the host has more influence on the figures, so there are more rounds.
 destage() {
 	dd if=/dev/urandom of="$LAB_ALPHA" bs=1M count=$((DESTAGE[-1] / MIB)) oflag=direct status=none
 	destage_at 0 $((3 * RUNS))

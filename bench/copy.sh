@@ -3,7 +3,7 @@
 # Runs in the guest: one benchmark of copies, as JSON, in one result or several. The first argument says which.
 set -euo pipefail
 
-# On both drives, so that no method is helped by blocks that were never written.
+# Fills both drives, so that no method profits from blocks that were never written.
 fill() {
 	local drive
 	for drive in "$LAB_ALPHA" "$LAB_BETA"; do
@@ -48,7 +48,7 @@ shapes() {
 	done
 }
 
-# with_gpu COMMAND... - while the function with the BAR is a GPU with a region of its own.
+# with_gpu COMMAND... - runs it while the function with the BAR is a GPU with a region of its own.
 with_gpu() {
 	local function=/sys/bus/pci/devices/$LAB_GPU_BDF region
 	donard-cli region remove p2pmem0 >&2

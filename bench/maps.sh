@@ -9,7 +9,7 @@ shopt -s nullglob
 readonly MIB=$((1 << 20)) TRACING=/sys/kernel/tracing KPROBES=/sys/kernel/tracing/events/kprobes
 readonly KEY='hist:keys=common_pid'
 
-# Of a line's functions the first that the kernel has is counted: the ones behind it call it, or a later kernel has none.
+# Counts the first function of a line that the kernel has: the others on the line call it, or are missing in later kernels.
 readonly MAPS=('dma_map_phys dma_map_page_attrs' 'dma_iova_link' '__dma_map_sg_attrs')
 readonly UNMAPS=('dma_unmap_phys dma_unmap_page_attrs' 'dma_iova_destroy' 'dma_unmap_sg_attrs')
 readonly TABLES='iommu_map_nosync iommu_map'
@@ -79,7 +79,7 @@ moved() {
 	esac >/dev/null 2>/tmp/said
 }
 
-# What a completion leaves behind is undone a moment later, and Linux leaves some unmaps out: hence at most for a second.
+# Waits for unmaps that come a moment after the completion, for a second at most, since Linux leaves some unmaps out.
 until_unmapped() {
 	local i
 	for ((i = 0; i < 10; i++)); do
@@ -117,7 +117,7 @@ no_route() {
 		'{ method: "queue", page_type: $pages, block_bytes: null, commands: 0, maps: 0, unmaps: 0, iommu_maps: 0, $why }'
 }
 
-# Whoever held the region lets go of it a moment after it ended.
+# Tries again for a while: a process releases the region a moment after its end.
 page_type() {
 	local i
 	for ((i = 0; i < 100; i++)); do
@@ -131,7 +131,7 @@ samples() {
 	local pages block method
 	for pages in generic p2pdma; do
 		page_type "$pages" || continue
-		# Where a queue has no route, what others do there is no way to compare with.
+		# Without a route for the queue there is nothing to compare the other methods with.
 		moved queue $((64 << 10)) "$MIB" || { no_route "$pages"; continue; }
 		for block in $((4 << 10)) $((64 << 10)) $MIB; do
 			for method in queue queue-registered donard donard-passthrough fio fio-fixed; do

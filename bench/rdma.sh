@@ -8,7 +8,7 @@
 set -euo pipefail
 
 RUNS=${RUNS:-3} BLOCK=${BLOCK:-65536} DEPTH=${DEPTH:-16} COUNT=${COUNT:-300} PINGS=${PINGS:-100}
-# What is offered: plain memory of the host, a drive's PMR (NVRAM), a GPU-like BAR.
+# The offered memory: plain memory of the host, a drive's PMR (NVRAM), a GPU-like BAR.
 readonly TARGETS=(dram p2pmem2 p2pmem0)
 readonly PERFTEST_PORT=18515
 WORK=$(mktemp -d)
@@ -34,7 +34,7 @@ run_client() {
 	grep '"event":"left"' "$WORK/served" | tail -n 1 >"$WORK/left"
 }
 
-# As the report names them.
+# Prints the target's name in the report.
 name_of_target() {
 	case $1 in
 	p2pmem2) echo nvram ;;
@@ -112,7 +112,7 @@ by_perftest() {
 	sample perftest "$1" "$2" "$3" '{bytes_per_second: .[0]}' "$WORK/rate"
 }
 
-# Who goes first alternates, so that what a guest gets used to favours neither.
+# The two take turns to go first, so that a warm cache favours neither.
 pair() {
 	if (($3 % 2)); then
 		by_perftest "$@"

@@ -11,7 +11,7 @@ STATDIR := $(PREFIX)/share/donard/donardstat
 DOCDIR  := $(PREFIX)/share/doc/donard
 EXAMPLEDIR := $(DOCDIR)/docs/examples
 FIGUREDIR := $(DOCDIR)/docs/benchmarks
-# Where nobody finds it who does not ask for it: docs/cufile.md.
+# A folder that the loader does not search, so that only programs that ask for the library get it: docs/cufile.md.
 CUFILEDIR = $(LIBDIR)/donard/cufile
 # systemd and udev look below /usr/local, too.
 UNITDIR ?= $(PREFIX)/lib/systemd/system
@@ -31,14 +31,14 @@ DOC_FILES := $(sort $(wildcard docs/*.md))
 # $(call put,MODE,FOLDER,FILES)
 put = install -d "$(DESTDIR)$(2)" && install -m $(1) $(3) "$(DESTDIR)$(2)/"
 
-# Where udev and systemd look, each below one of these.
+# The folders below which udev and systemd look.
 READ_BELOW := /etc /run /usr/lib /lib /usr/local/lib
 
 # $(call told_unread,VARIABLE,WHO,FOLDER,TEXT) - where the variable names no such FOLDER.
 told_unread = $(if $(filter $(abspath $($(1))),$(addsuffix /$(3),$(READ_BELOW))),,@echo "make: $(2) does not look into" \
 	"$($(1)): $(4). Give $(1)=/usr/local/lib/$(3) as well" >&2)
 
-# By whoever builds: what root made, "make clean" of a user could not remove.
+# A part of "all", so that the user who builds makes these: a user's "make clean" could not remove root's files.
 all: $(BUILD)/man3.ok $(SERVICE_FILES)
 
 install: $(BUILD)/man3.ok userspace $(SERVICE_FILES)
@@ -103,7 +103,7 @@ remove_unowned = @for file in $(foreach file,$(1),"$(DESTDIR)$(file)"); do \
 # An enabled service would leave a link to nothing.
 disable = if [ -e "$(UNITDIR)/$(1)" ] && command -v systemctl >/dev/null; then systemctl --quiet disable $(1); fi
 
-# With the PLACES of "install". Folders that hold what others put there stay. It builds nothing: see "all".
+# Takes the same PLACES as "install". Keeps folders that hold files of others. It builds nothing: see "all".
 uninstall:
 	$(call require,python3)
 	$(if $(DESTDIR),,-$(call disable,donard-regions.service))

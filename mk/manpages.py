@@ -262,7 +262,7 @@ def page(function, version, known, table, flags, siblings):
     return "\n".join(out) + "\n"
 
 
-# That of a header's functions, unless it is libdonard, on which each is built.
+# The library of a header's functions if that is not libdonard.
 LIBRARIES = {"meter.h": "libdonard-meter"}
 
 

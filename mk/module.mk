@@ -3,8 +3,8 @@
 # PREFIX is.
 KDIR ?= /lib/modules/$(shell uname -r)/build
 
-# The release that the modules of this kernel go by, which its "uname -r" says. Of Debian's 6.1 the kernel's own
-# "make kernelrelease" and include/config/kernel.release say another one.
+# The release for which this kernel's modules are installed, as its "uname -r" prints it. For Debian's 6.1, "make kernelrelease" of
+# the kernel and include/config/kernel.release have another one.
 KVER = $(eval KVER := $(shell sed -n 's/^.define UTS_RELEASE "\(.*\)"$$/\1/p' \
 	"$(KDIR)/include/generated/utsrelease.h" 2>/dev/null))$(KVER)
 
@@ -31,7 +31,7 @@ for_kernel = $(MAKE) -C kernel "KDIR=$(abspath $(KDIR))"
 module: kernel-fits
 	$(for_kernel) modules
 
-# With what the kernel's own "make modules_install" compresses modules, if it does.
+# Requires the program with which the kernel's "make modules_install" compresses modules, if it does.
 .PHONY: needs-compressor
 needs-compressor: kernel-headers
 	@by=$$(LC_ALL=C sed -n 's/^CONFIG_MODULE_COMPRESS_\(XZ\|ZSTD\|GZIP\)=y$$/\L\1/p' "$(KDIR)/include/config/auto.conf" 2>/dev/null); \
@@ -52,7 +52,7 @@ told_of_dkms = @case "$$(modinfo -k $(KVER) -n p2pmem)" in (*/dkms/*) \
 	echo "make: modprobe takes the module that DKMS built, and not this one, until that is gone:" \
 		"dkms remove p2pmem/VERSION --all ('dkms status p2pmem' says which)" >&2;; esac
 
-# To remove a module takes no headers: without them the path says which kernel is meant.
+# Removing a module needs no headers: without them the kernel's release comes from the path.
 installed_for = $(or $(KVER),$(patsubst linux-headers-%,%,$(notdir $(patsubst %/build,%,$(abspath $(KDIR))))))
 modules_dir = $(DESTDIR)/lib/modules/$(installed_for)
 
@@ -90,12 +90,12 @@ dkms-source:
 	sed 's|@VERSION@|$(VERSION)|' kernel/dkms.conf.in >"$(DESTDIR)$(DKMS_DIR)/dkms.conf"
 	chmod 644 "$(DESTDIR)$(DKMS_DIR)/dkms.conf"
 
-# What DKMS has of p2pmem: its versions, and the kernels that it has the module for. All lines of a recipe are expanded before
-# the first runs, so these are as they were before it.
+# The versions of p2pmem that DKMS has, and the kernels that it has the module for. All lines of a recipe are expanded before the
+# first runs, so these are the state before the recipe.
 dkms_versions = $(shell PATH="$(PATH)" dkms status p2pmem 2>/dev/null | sed -n 's|^p2pmem/\([^,:]*\).*|\1|p' | sort -u)
 dkms_kernels = $(shell { cat $(KERNELS_TO_BUILD); PATH="$(PATH)" dkms status p2pmem | \
 	sed -n 's|^p2pmem/[^,]*, \([^,]*\), .*|\1|p'; } 2>/dev/null | sort -u)
-# Those of an "install-dkms" that was broken off after DKMS had forgotten them.
+# The kernels of an "install-dkms" that was interrupted after DKMS had forgotten them.
 KERNELS_TO_BUILD = $(DKMS_DIR)/kernels-to-build
 
 # DKMS takes one version for another's, and this one's source may have changed: all go, but for the source that was just put there.

@@ -19,7 +19,7 @@ import re
 import subprocess
 import sys
 
-# What the headers take from the system's, where cffi does not know it.
+# Types of the system's headers that donard's use and cffi does not know.
 PREAMBLE = "typedef int pid_t;\n"
 LINE_MARKER = re.compile(r'# \d+ "([^"]*)"')
 CONSTANT = re.compile(r"#define (DONARD_\w+) (.+)")

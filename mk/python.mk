@@ -6,7 +6,7 @@ PY_BUILD  := $(BUILD)/python/donard
 PY_FILES  := $(sort $(wildcard python/donard/*.py)) python/donard/py.typed
 PY_DECLARATIONS := $(PY_BUILD)/_declarations.py
 
-# Where Debian's packages have their modules, and where its Python looks below /usr/local.
+# The folder for modules of Debian's packages, or the one below /usr/local that Debian's Python searches.
 PYTHONDIR ?= $(if $(filter /usr/local,$(PREFIX)),$(shell $(PYTHON) -c \
 	'import sysconfig; print(sysconfig.get_path("purelib"))'),$(PREFIX)/lib/python3/dist-packages)
 PY_HOME    = $(DESTDIR)$(PYTHONDIR)/donard
@@ -41,9 +41,9 @@ uninstall-python: needs-python
 	rm -rf "$(PY_HOME)/__pycache__"
 	-rmdir "$(PY_HOME)" 2>/dev/null; true
 
-# What runs the tests of a folder, which is its argument.
+# Runs the tests of the folder that is its argument.
 UNITTEST = -m unittest discover -v -s
 
-# With the library beside it, and nothing installed.
+# Uses the library in the build folder; nothing has to be installed.
 unit-python: python userspace
 	LD_LIBRARY_PATH=$(BUILD) PYTHONPATH=$(BUILD)/python CC='$(CC)' $(PYTHON) -B $(UNITTEST) tests/python

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs of the system that a minimal one lacks. What cannot be done without one is refused before anything is changed;
-# what can wait is told, and the rest is done.
+# Programs that a minimal system lacks. A target that needs a missing one is refused before anything is changed. A step that can be
+# done later is reported, and the rest is done.
 
-# Whoever became root by su has a user's PATH.
+# A root shell by su may have the user's PATH.
 ADMIN_PATH ?= /usr/sbin:/sbin
 export PATH := $(PATH):$(ADMIN_PATH)
 
@@ -32,7 +32,7 @@ needs-group:
 		echo "make: there is neither systemd-sysusers nor groupadd, which make the group p2pmem." \
 			"On Debian: apt install passwd" >&2; exit 2; }
 
-# Who starts later reads all rules and units.
+# Tells udev and systemd of new files if they run; started later, they read all rules and units anyway.
 tell_udev    = if [ -S /run/udev/control ]; then udevadm control --reload; fi
 tell_systemd = if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 

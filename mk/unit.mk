@@ -7,7 +7,7 @@ UNIT_HELP  := $(BUILD)/tests/unit/fake_sysfs.o
 
 $(BUILD)/tests/unit/%.o: ALL_CFLAGS += -iquote lib -iquote .
 
-# What one of them needs beside the library.
+# The objects that one test needs beside the library.
 $(BUILD)/tests/unit/test_utf8: $(BUILD)/tool/utf8.o
 $(BUILD)/tests/unit/test_utf8: UNIT_LIBS := -ljson-c
 $(BUILD)/tests/unit/test_terms: $(BUILD)/tool/terms.o $(BUILD)/words/words.o
@@ -44,7 +44,7 @@ $(COPY_TESTS): $(BUILD)/tests/unit/copy_scene.o
 
 $(BUILD)/tests/unit/test_size: UNIT_LIBS := -Wl$(comma)--wrap=strcasecmp
 
-# What fsync() is worth on this machine's file system is not theirs to know.
+# These tests must not depend on whether fsync() is durable on this machine's file system.
 FLUSHED_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_handles test_copy_meanwhile test_queue)
 $(FLUSHED_TESTS): UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=dnd_file_,is_flushed journal_is_inside)
 $(BUILD)/tests/unit/test_copy_meanwhile: UNIT_LIBS += -Wl$(comma)--wrap=dnd_drive_look_and_judge

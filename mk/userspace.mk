@@ -35,7 +35,7 @@ BENCH_LIBS = $(shell $(PKG_CONFIG) --libs json-c liburing libibverbs)
 # The plugin is built where nbdkit's headers are: nothing else needs them.
 NBD_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard nbd/*.c)) words/words.c)
 NBD_PLUGIN := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes),$(BUILD)/nbdkit-donard-cache-plugin.so)
-# Where nbdkit looks for plugins by their short names.  That is the system's, where another PREFIX has no business.
+# Where nbdkit looks for plugins by their short names.  That folder belongs to the system, so an install with another PREFIX stays out.
 NBD_ELSEWHERE := $(if $(NBD_PLUGIN),$(if $(filter /usr /usr/local,$(abspath $(PREFIX)))$(filter command environment,$(origin NBD_DIR)),,yes))
 NBD_DIR   ?= $(eval NBD_DIR := $(if $(NBD_ELSEWHERE),$(LIBDIR)/nbdkit/plugins,$(shell \
 	$(PKG_CONFIG) --variable=plugindir nbdkit)))$(NBD_DIR)
@@ -48,7 +48,7 @@ userspace: $(BUILD)/libdonard.so $(BUILD)/libdonard.a $(BUILD)/libdonard-meter.s
 # The files of the library name each other by room: "base/base.h".  Nobody else sees them.
 $(BUILD)/lib/%.o: ALL_CFLAGS += -iquote lib
 
-# Before the first file is compiled: else hundreds of lines say what one can.
+# Checked before the first file is compiled: one line then says what hundreds of errors would.
 DEBIAN_DEV = sed 's/\([^ ]\{1,\}\)/\1-dev/g; s/json-c/libjson-c/; s/inih/libinih/'
 .PHONY: packages
 packages:
@@ -93,8 +93,8 @@ $(BUILD)/libdonard-meter.a: $(METER_OBJS)
 	rm -f $@
 	$(AR) qcs $@ $(METER_OBJS)
 
-# In a folder of its own, where only who asks for it finds it: NVIDIA's has the same name.  It stays loaded:
-# threads that end later still call it.
+# Lies in a folder of its own, so that only programs that ask for it find it: NVIDIA's library has the same name.  It stays loaded,
+# because threads that end later still call it.
 CUFILE_RPATH ?= '-Wl,-rpath,$$ORIGIN/..:$$ORIGIN/../..'
 $(BUILD)/cufile/$(CUFILE_SONAME): $(CUFILE_OBJS) lib/cufile/libcufile.map $(BUILD)/libdonard.so
 	@mkdir -p $(@D)
@@ -102,8 +102,8 @@ $(BUILD)/cufile/$(CUFILE_SONAME): $(CUFILE_OBJS) lib/cufile/libcufile.map $(BUIL
 		-Wl,-z,nodelete $(CFLAGS) $(LDFLAGS) -pthread $(CUFILE_RPATH) -o $@ $(CUFILE_OBJS) -L$(BUILD) -ldonard \
 		$(shell $(PKG_CONFIG) --libs json-c)
 
-# What is linked finds the library beside itself in the build folder, or where LIBDIR is from its own folder, wherever both
-# were moved to; and by ld.so's own rules. Packages, whose library ld.so finds, set none.
+# A linked program finds the library beside itself in the build folder, or in LIBDIR relative to its own folder, even if both were
+# moved, or by ld.so's own rules. Packages set no path, because ld.so finds their library.
 # $(call library_from,FOLDER)
 library_from = '-Wl,-rpath,$$ORIGIN:$$ORIGIN/$(shell realpath -sm --relative-to=$(1) $(LIBDIR))'
 
@@ -133,8 +133,8 @@ $(BUILD)/donard-stat: bench/donard-stat
 	@mkdir -p $(@D)
 	ln -sf "$(CURDIR)/$<" $@
 
-# A text that depends on PREFIX or LIBDIR, which are no files: made each time, and put in place where it differs. Another make may
-# do the same beside this one: each has a name of its own, in one shell.
+# A text that depends on PREFIX or LIBDIR, which are no files, is made each time, and replaces the old one if it differs. Several
+# makes may run at the same time, so each uses a temporary name of its own, in one shell.
 new = $@.$$$$.new
 where_it_differs = { cmp -s $(new) $@ && rm $(new) || mv $(new) $@; }
 define fill_in
@@ -143,7 +143,7 @@ define fill_in
 	-e 's|@VERSION@|$(VERSION)|' $< >$(new) && $(where_it_differs)
 endef
 
-# What depends on it is linked again.
+# A change of this file has the programs linked again.
 $(BUILD)/rpath: FORCE
 	@mkdir -p $(@D)
 	@echo $(RPATH) $(if $(NBD_PLUGIN),$(NBD_RPATH)) >$(new) && $(where_it_differs)

@@ -15,7 +15,7 @@ WORDS: dict[str, Callable[..., str]] = {
     "kernel": "Linux {}".format, "region": "{}".format, "page_type": pages,
     "block_bytes": size, "queue_depth": "depth {}".format, "threads": "{} threads".format, "file": "{}".format,
     "part": "part {}".format}
-# Where a table says these, lines that differ in it are not compared, and need no name.
+# A table's heading gives these, so that lines that differ in them are not compared, and need no name for them.
 SETTING = ("kernel", "region", "page_type", "levers")
 
 Words = Callable[[Point], list[str]]

@@ -92,7 +92,7 @@ def latency(samples: Sequence[Sample]) -> list[list[str]]:
             for group in _by_method(_of(samples, "latency"))]
 
 
-# Of nvmet's, in each percentile and at each depth, for what answers out of donard's log.
+# The goal for answers out of donard's log: this part of nvmet's latency, in each percentile and at each depth.
 LATENCY_GOAL = 1 / 3
 
 
@@ -119,7 +119,7 @@ def latency_goal(samples: Sequence[Sample]) -> list[str]:
 
 
 RATE_HEADS = ["drive", "rounds", "donard / fio, of medians", "least to most"]
-# Of fio's rate.
+# The goal, as a part of fio's rate.
 RATE_GOAL = 0.95
 
 
@@ -231,7 +231,7 @@ def _on_fabric(there: Sequence[Run], said: set[str]) -> list[str]:
         lines += _part(f"Each acknowledged write, {over}", COUNT_WORDS, said,
                        [*table(2, COUNT_HEADS, rows), *(["", *refused] if refused else [])])
         said.update(refused)
-    # From where a drive pulls does not depend on what joins the machines.
+    # The source of a drive's reads does not depend on the fabric, so this table is printed once.
     if (rows := _rows(there, destaged_bytes)) and BYTES_WORDS not in said:
         lines += _part(f"Bytes of the destage, {over}", BYTES_WORDS, said, table(1, BYTES_HEADS, rows))
     if rows := _rows(there, latency):

@@ -115,7 +115,7 @@ def run_join(options: argparse.Namespace) -> int:
     check_alike(joined)
     joined = parted(joined)
     data = {**joined[0].data, "options": joined_options(joined), **joined_lists(joined)}
-    # What a run says for all of its samples, these say themselves beside others'.
+    # Options that a run gives for all its samples are put into each sample if the joined runs differ in them.
     by_sample = isinstance(data["options"].get("page_type"), list)
     data["samples"] = [sample for run in joined for sample in (copy_samples(run) if by_sample else run.samples)]
     if data.get("benchmark") == "table1":

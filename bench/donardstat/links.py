@@ -66,7 +66,7 @@ def _reads(link: Link) -> Carried:
     """The client requests, and the region's function completes."""
     request = _header(link) + FRAMING_BYTES + _ecrc(link, "client")
     completion = COMPLETION_HEADER_BYTES + FRAMING_BYTES + _ecrc(link, "region")
-    # Each request is answered by itself: its completions have no more than it asked for.
+    # Each request has its own completions, which carry no more than it asked for.
     largest = min(link["region_payload_bytes_max"], link["client_request_bytes_max"])
     smallest = min(largest, COMPLETION_BOUNDARY_BYTES)
     sizes = f"{largest}" if largest == smallest else f"{smallest} to {largest}"

@@ -248,7 +248,7 @@ def rdma_dram(results: Results) -> Figure | None:
     figures = [figure for figure in rdma.counted_here(results) if figure.payload is not None]
     if not figures:
         return None
-    # Of each fabric one file: other topologies count the same.
+    # One file per fabric is enough: other topologies have the same counts.
     shown = [figure for fabric in groups(figures, lambda figure: figure.fabric)
              for figure in groups(fabric, lambda figure: figure.file)[0]]
     panels = [(f"{group[0].fabric}, {group[0].operation}", [

@@ -353,7 +353,7 @@ def _setup_of(run: Run, name: str) -> list[str]:
     costs, is_counted, emulated = setup.costs(run.samples), setup.is_counted(run.samples), run.data["emulated"]
     lines = [f"### By size{name}", "", *_setup_table(costs, "bytes", "live", emulated, is_counted),
              "", f"### By live allocations{name}", "", *_setup_table(costs, "live", "bytes", emulated, is_counted)]
-    # What could not be measured, in the benchmark's own words.
+    # The benchmark's own words for what could not be measured.
     skipped = run.data.get("skipped") or []
     if skipped:
         lines += ["", "Not measured:", ""]

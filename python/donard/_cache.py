@@ -116,7 +116,7 @@ class Cache(Owner):
         """Let go of a memory that no request in flight uses."""
         self._queue._check(lib.donard_cache_forget(self._handle, handle_of(memory)))
 
-    # --- what is known of it, and the end ---
+    # --- information, and the end ---
 
     def info(self) -> CacheInfo:
         """What the server offers, and what was done."""

@@ -86,7 +86,7 @@ class Context(Owner):
         self._root = Root(out[0])
         self._cdata: Any = self._root.hold(out[0], _free_nothing)
         self._thread = MakingThread()
-        # In the order in which they are closed: memory last, since a queue may be moving data into it.
+        # These are closed in this order: memory last, since a queue may be moving data into it.
         self._queues: weakref.WeakSet[Any] = weakref.WeakSet()
         self._others: weakref.WeakSet[Any] = weakref.WeakSet()
         self._memories: weakref.WeakSet[Any] = weakref.WeakSet()

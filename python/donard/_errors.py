@@ -10,12 +10,12 @@ from typing import Any
 
 from ._library import lib, sized, text
 
-# As donard-cli exits; everything else is 1.
+# The exit statuses of donard-cli; any other error has 1.
 _EXIT_STATUS = {errno.EBADMSG: 4, errno.EOPNOTSUPP: 3, errno.ECANCELED: 130, errno.EINTR: 130}
 _WRONG_USE = ("bad-option", "bad-name")
-# The library's texts use the names in its headers. A member of its options is a parameter of the same name here, but the options
-# of a cache's server are those of donard-cli, as the binding has no server. What the binding has no word for, such as
-# donard_region_add(), stays.
+# The library's texts use the names in its headers. A member of its options is a parameter of the same name here. The options of a
+# cache's server become those of donard-cli, because the binding has no server. Names for which the binding has no word, such as
+# donard_region_add(), stay.
 _WORDS = {
     "options.listen and options.port": "--listen and --port",
     "options.listen": "--listen",

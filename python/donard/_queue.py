@@ -154,7 +154,7 @@ class Queue(Owner):
 
     def _prepare(self, user: Any, cache: Cache | None, call: Callable[..., int], *arguments: Any) -> None:
         number = next(self._numbers)
-        # Before the call: a signal's handler may raise as soon as it has returned.
+        # Noted before the call, since a signal's handler may raise an exception as soon as the call has returned.
         self._requests[number] = _Request(user, cache)
         rc = call(*arguments, ffi.cast("void *", number))
         if rc < 0:

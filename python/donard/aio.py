@@ -129,7 +129,7 @@ class Queue:
         try:
             self._queue.submit()
         except OSError as error:
-            # What has begun goes on, and is awaited; the rest completes as canceled.
+            # Requests that have begun go on, and are awaited; the others complete as canceled.
             self._submit_error = error
             for future in self._own.waiting:
                 self._queue.cancel(future)
@@ -244,7 +244,7 @@ class Queue:
         a device has begun for files is awaited before, also for those who were canceled, and the event loop runs meanwhile."""
         try:
             try:
-                # A task that has waited for one may go on to another one, of which nobody asked anything before.
+                # A task that has waited for one may then ask another one, which nobody had asked before.
                 while asked := [in_flight for in_flight in self._all if in_flight.asking]:
                     await asked[0].none()
             finally:
