@@ -37,7 +37,7 @@ of_gpu() {
 	imported gpu "$LAB_ALPHA" "$LAB_ALPHA_BDF"
 }
 
-# Without a signal handler, and without a signal. The region that comes after is another one, whatever its name.
+# The program has no signal handler, and gets no signal. A region that is added later is another one, even under the same name.
 ends_with_its_region() {
 	begin_steps ready imported until-the-end "$LAB_ALPHA" "$LAB_ALPHA_BDF"
 	donard-cli region remove p2pmem0
@@ -48,7 +48,7 @@ ends_with_its_region() {
 	copy_again
 }
 
-# What a device answers that is reset is no data.
+# The answers of a device that is being reset are no data.
 tells_a_reset() {
 	with_a_reset imported "$1"
 	copy_again
@@ -63,7 +63,7 @@ drive_imports() {
 for name in $(tests_of imported); do
 	case $name in
 	until-the-end | *-a-reset) ;; # below
-	# What a drive's driver imports is neither refused nor bounced.
+	# Memory that a drive's driver can import is neither refused nor bounced.
 	gpu) can ring-dmabufs || core t "$name" of_gpu ;;
 	frames | import-moves-nothing | frames-taken-back | unmapped) can ring-dmabufs || t "$name" of_import "$name" ;;
 	ours | ours-by-queue | device-pages | refused) core t "$name" of_import "$name" ;;

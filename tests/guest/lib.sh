@@ -20,7 +20,7 @@ shopt -s inherit_errexit
 # about time; a limit only keeps what never happens from being waited for without end.
 PATIENCE=5
 [[ " ${LAB_CAN-} " != *' debug '* ]] || PATIENCE=20
-# What only ends a hang: of a program (limited), so that its test can say so and clean up, and twice as long of a test.
+# These limits only end a hang: one for a program (limited), so that its test can report it and clean up, and twice as long for a test.
 HANG_SECONDS=$((60 * PATIENCE))
 # The clock of a metered guest counts instructions, and is not the host's: the host limits the whole run.
 [[ -z ${LAB_METER-} ]] || HANG_SECONDS=900
@@ -29,15 +29,15 @@ TEST_SECONDS=${TEST_SECONDS:-$((2 * HANG_SECONDS))}
 readonly TROUBLE='WARNING|BUG|Oops|Call Trace|leak|refcount|Bad page|general protection fault[,:]'
 # Words that look like the above but are no trouble. VM_FAULT_OOM: a fault that finds no memory is taken again.
 readonly NO_TROUBLE='memory leak.*disabled|kmemleak: Kernel memory leak detector|kmemleak: Cannot allocate a scan area|VM_FAULT_OOM leaked out'
-# What only a wrong program does, however slow its host is: a complaint of the kernel, other bytes than those expected, a
-# program that says so (status 4), and what the programs of tests/guest compare by their macros, or of bytes.
+# Failures that no slow host can cause: a complaint of the kernel, wrong bytes, a program's own report of them (status 4), and the
+# comparisons of values or bytes by the macros of the programs in tests/guest.
 readonly NOT_OF_SPEED='^WRONG: |^the kernel complained:|differ: (byte|char) |cmp: EOF on|[sS]tatus 4([^0-9]|$)|, seen .4.$|"mismatch"|^AssertionError|verify: bad |verify failed at |: line [0-9]+: (not so: |.*: expected )|^(folio|bigbar): .*: (page [0-9]+|bytes?): expected |^ring: .* are not the drive.s$|another (owner|user).s bytes|in time: ((region|peer)_is_free|nothing_is_pinned)'
 SUITE=
 ONLY=
-# In which ring this guest runs (tests/matrix): in the gate only what is core.
+# The ring in which this guest runs (tests/matrix): the gate runs only core tests.
 RING=${RING:-all}
 CORE=
-# What is random begins with SEED. Soaks take SOAK times as long as they are declared.
+# SEED is the seed of all random tests. Soaks take SOAK times as long as they are declared.
 SEED=${SEED:-1} SOAK=${SOAK:-1}
 WORK=/tmp/test
 # A byte a result: each suite is a subshell.
@@ -49,7 +49,7 @@ RESULTS=/tmp/results
 for builtin in fdflags mkdir rm sleep; do
 	enable -f "/usr/lib/bash/$builtin" "$builtin" || exit
 done
-# From which check_kernel_log reads what is new, and does not wait for more.
+# check_kernel_log reads new messages from here, and does not wait for more.
 exec {KMSG}</dev/kmsg
 fdflags -s +nonblock "$KMSG"
 
@@ -68,7 +68,7 @@ core() {
 	"$@"
 }
 
-# newest t|skip NAME ... - one of the gate's on the newest kernel alone: what it shows does not lie in the kernel.
+# newest t|skip NAME ... - runs in the gate on the newest kernel alone, because the result does not depend on the kernel.
 newest() {
 	local CORE=
 	! can thorough || CORE=1
@@ -166,8 +166,8 @@ report_failure() {
 	dmesg | tail -n 12 | cut -c1-240 | sed 's/^/#   | /'
 }
 
-# read_kernel_log - in NEWS what came since it was last read, in the form of /dev/kmsg. It ends before its end where the
-# kernel has overwritten what was not yet read: hence twice.
+# read_kernel_log - sets NEWS to the messages since the last read, in the form of /dev/kmsg. It reads twice, because a read ends early
+# if the kernel has overwritten messages that were not read yet.
 read_kernel_log() {
 	local -a rest
 	mapfile -u "$KMSG" NEWS
@@ -329,13 +329,13 @@ within() {
 	done
 }
 
-# limited COMMAND... - a program that answers at once or never: then it is ended, with status 124, and so is what it runs in
-# the other guest. It stays in the group of its test, and does not outlive that.
+# limited COMMAND... - runs a program that answers at once or never. If it hangs, it is ended with status 124, and so is what it runs
+# in the other guest. It stays in the process group of its test, and does not outlive that.
 limited() {
 	timeout --foreground -k 5 "$HANG_SECONDS" "$@"
 }
 
-# ended PID - the process is gone, or nothing of it is left but its status.
+# ended PID - has the process gone, except perhaps for its status?
 ended() {
 	local stat
 	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
@@ -352,14 +352,14 @@ as() {
 
 readonly BEYOND=75
 
-# beyond WHAT... - like fail, of such a count: the host may be the cause.
+# beyond WHAT... - like fail, for a count that exceeds its bound, which the host may have caused.
 beyond() {
 	say_failed "$@"
 	exit "$BEYOND"
 }
 
-# in_two_samples FUNCTION [ARG...] - what is beyond a bound in one sample must not be so in a second one, taken anew: by
-# chance both are as often as one is, squared. Whatever else fails in the first has failed.
+# in_two_samples FUNCTION [ARG...] - fails if a bound is exceeded in two samples: if chance exceeds it in one sample with probability p,
+# it does in both with p squared. Any other failure in the first sample counts.
 in_two_samples() {
 	local status=0
 	# Not in a condition: that would switch off set -e inside of the function.
@@ -389,7 +389,7 @@ region_is_free() {
 	size=$(attr "$1" size 2>/dev/null) && [[ $(attr "$1" available 2>/dev/null) == "$size" ]]
 }
 
-# region_is_held REGION - by somebody: it is there, too.
+# region_is_held REGION - does the region exist, and have a holder?
 region_is_held() {
 	region_exists "$1" && ! region_is_free "$1"
 }
@@ -501,7 +501,7 @@ with_file_system() {
 	at_end "umount /mnt/fs"
 }
 
-# What runs donard-cli: perhaps with less than it usually may.
+# The command that runs donard-cli, perhaps with fewer rights than usual.
 CLI=(donard-cli)
 
 # copy ARGUMENT... - the JSON of a copy that must succeed, in $RESULT.
@@ -539,8 +539,8 @@ stop_watching() {
 	WATCHING=
 }
 
-# seen_dma - leaves in $WORK/witness, as JSON, what drives read and wrote since watch_dma, by area.
-# Then dma and dram tell of it.
+# seen_dma - writes to $WORK/witness, as JSON, what drives have read and written since watch_dma, for each area.
+# dma and dram print counts from it.
 seen_dma() {
 	stop_watching
 	tail -c "+$((DMA_FROM + 1))" /mnt/lab/trace.log >"$WORK/trace"
@@ -559,7 +559,7 @@ dma() {
 	jq ".bytes.$1.$2" "$WORK/witness"
 }
 
-# dram read|write - the same of DRAM: what the map calls so, and what it has no name for.
+# dram read|write - the same for DRAM: areas that the map calls so, and those without a name.
 dram() {
 	jq ".bytes.$1 | .ram + .elsewhere" "$WORK/witness"
 }

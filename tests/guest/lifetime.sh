@@ -64,7 +64,7 @@ unbound() {
 	copy_again
 }
 
-# Two regions of one BAR: whoever holds one of them keeps only that one.
+# Two regions of one BAR: a holder of one keeps only that one.
 both_end() {
 	local region
 	local -a bar=(--kind pci-bar --device "$LAB_GPU_BDF" --bar 2)
@@ -106,7 +106,7 @@ rmmod_refused() {
 	copy_again
 }
 
-# What TCP was given to send and has not, the region waits for; then all of it arrives as it was.
+# The removal waits for data that TCP has not sent yet, and then all of it arrives unchanged.
 removed_while_sent() {
 	hold zerocopy
 	equal "what is free beside what is to be sent" $(($(attr p2pmem0 size) - HELD_BYTES)) "$(attr p2pmem0 available)"
@@ -119,7 +119,7 @@ removed_while_sent() {
 	copy_again
 }
 
-# Those are given to drivers that ask for such ones alone.
+# P2PDMA pages go only to drivers that ask for them.
 not_sent() {
 	with_page_type p2pmem0 p2pdma
 	exits 3 'unsupported: MSG_ZEROCOPY: Bad address' holder zerocopy p2pmem0 "$HELD_BYTES"
@@ -147,7 +147,7 @@ surprise() {
 	copy_again
 }
 
-# The last step: the range of the BAR is nobody's any more.
+# The last step: the range of the BAR is free.
 removal_is_logged() {
 	grep -q 'p2pmem0: removed' < <(dmesg)
 }
@@ -338,7 +338,7 @@ bar_is_unclaimed() {
 	! grep -q ' : p2pmem$' /proc/iomem
 }
 
-# told_of EVENTS COMMAND... - what an open file is told when the command takes its region away.
+# told_of EVENTS COMMAND... - an open file gets these events when the command removes its region.
 told_of() {
 	local events=$1
 	shift
@@ -372,7 +372,7 @@ told_of_surprise() {
 	copy_again
 }
 
-# Who holds it and through which RDMA device.
+# Names the holder and its RDMA device.
 names_rdma_device() {
 	hold longterm
 	in_background donard-cli region remove p2pmem0
@@ -383,9 +383,9 @@ names_rdma_device() {
 	copy_again
 }
 
-# Whoever opens the region does so inside of its gate, for which a reset waits: a reader of a long list, which takes seconds here,
-# lets everybody in between two lines, and out: the first file is closed while its line is written, and then all from the last on,
-# until they meet.
+# An open takes place inside of the region's gate, and a reset waits for the gate. So a reader of a long list, which takes seconds
+# here, has to let others in and out between two lines: the first file is closed while its line is written, and then all from the
+# last one on, until the two meet.
 list_makes_room() {
 	local fd fds=() n opened=0 reader
 	for ((n = 0; n < 100; n++)); do
@@ -555,7 +555,7 @@ copy_interrupted() {
 	copy_again
 }
 
-# A copy that compares has no request under way: nothing of it is pinned, however long that takes.
+# A copy that compares has no request in flight, so it pins nothing, however long the comparison takes.
 verifying_holds_up_nobody() {
 	data_on_alpha "$MIB"
 	stopat "$(readlink -f /usr/lib/libdonard.so)" dnd_copy_verify 1 \
@@ -615,7 +615,7 @@ staging_suspended() {
 	copy_again
 }
 
-# Killed, it leaves commands behind: their memory is nobody's before they end.
+# A killed copy leaves commands in flight: their memory gets no other owner before they end.
 copy_killed() {
 	start_copy alpha "$LAB_ALPHA" p2pmem0 "${PASS[@]}"
 	labctl slow alpha "$STANDSTILL"
@@ -701,7 +701,7 @@ passing_tests() {
 	fi
 }
 
-# What of the matrix is in the gate: each holder and each event once.
+# The cells of the matrix that are in the gate: each holder and each event once.
 CORE_CELLS=" removed/mapping unplugged/inflight unbound/vmsplice rmmod_refused/fixed killed/longterm removed/ring "
 can fixed-buffers || CORE_CELLS+="rmmod_refused/vmsplice "
 [[ $LAB_TOPOLOGY != pciehp ]] || CORE_CELLS=" surprise/mapping surprise/inflight surprise/longterm "

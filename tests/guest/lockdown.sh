@@ -20,7 +20,7 @@ verdict() {
 	donard-cli doctor --json | jq -r .verdict
 }
 
-# What is there goes on; nothing is added or changed.
+# Existing regions go on working; none can be added or changed.
 locked_down() {
 	# shellcheck disable=SC2119
 	with_gpu

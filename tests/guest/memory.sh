@@ -13,7 +13,7 @@ of_memory() {
 	within 10 region_is_free p2pmem2
 }
 
-# Without a signal handler, and without a signal.
+# The program has no signal handler, and gets no signal.
 ends_as_an_event() {
 	local pid
 	memory until-the-end >"$WORK/seen" &

@@ -95,7 +95,7 @@ past_dram() {
 # both_ways REGION
 both_ways() {
 	data_on_alpha "$BYTES"
-	# What is zeroed for a new owner is no payload of the copy that follows.
+	# Zeroing memory for a new owner does not count as payload of the copy that follows.
 	copies "$LAB_ALPHA" "$1" --size "$BYTES"
 	copies "$LAB_ALPHA" "$1" --size "$BYTES"
 	past_dram "$BYTES"
@@ -188,7 +188,7 @@ other_programs() {
 	exits 2 'COMMAND' donard-cli measure
 }
 
-# What ran until then is counted, and the meter is free for the next one.
+# The part that ran before the stop is counted, and the meter is free for the next measurement.
 stopped_command() {
 	local status=0
 	# shellcheck disable=SC2016  # for the inner shell
@@ -321,12 +321,12 @@ destage() {
 	exactly "bar_dma_bytes" "$((BYTES + $(blockdev --getss "$LAB_ALPHA")))" "$(measured bar_dma_bytes)"
 	(($(measured bar_cpu_bytes) <= 4096)) || fail "the CPU touched $(measured bar_cpu_bytes) bytes of the NVRAM"
 	on_drive "equal $BYTES" 0 "$BYTES" 5
-	# Whoever comes to this NVRAM next finds no log in it.
+	# Leaves no log in this NVRAM for the next user.
 	kill_server
 	forget_log
 }
 
-# What was seen, for whoever reads the log of the guest.
+# Prints the figures for readers of the guest's log.
 tell_costs() {
 	[[ ! -e /tmp/cufile-costs ]] || cat /tmp/cufile-costs
 }

@@ -3,7 +3,7 @@
 # What the README promises somebody who plays in the lab: a compiler that takes both interfaces, progress that
 # any terminal shows, errors that name what was typed.
 
-# A program of its own, against the kernel's interface and the library.
+# A user builds a program against the kernel's interface and the library.
 own_program() {
 	cat >"$WORK/own.c" <<-'END'
 		#include <fcntl.h>
@@ -38,7 +38,7 @@ own_program() {
 	equal "sizes by the ioctl and by the library" "$((512 * MIB)) $((512 * MIB))" "$("$WORK/own")"
 }
 
-# example FILE - as its comment says it is built and run; what it says is in the table.
+# example FILE - builds and runs it as its comment says, and compares its output with the table.
 example() {
 	local program=$WORK/${1%.*}
 	# shellcheck source=helpers/examples.sh
@@ -59,7 +59,7 @@ example() {
 	exits 2 '' "$program"
 }
 
-# Nothing failed: each example says by itself what is amiss.
+# No call fails, so each example has to notice the short file by itself.
 examples_of_short_file() {
 	local example
 	# shellcheck source=helpers/examples.sh
@@ -74,7 +74,7 @@ examples_of_short_file() {
 	within 10 region_is_free p2pmem0
 }
 
-# A program's own read of such a file would come out of the page cache.
+# A plain read of such a file would be served by the page cache.
 example_refuses_to_bounce() {
 	# shellcheck source=helpers/examples.sh
 	. helpers/examples.sh

@@ -101,7 +101,7 @@ cut_and_mend() {
 	window_has "$WORK/data"
 }
 
-# What it had lent is no longer reached: its memory has other owners now.
+# The memory that the driver had lent is not reached any more, since it may have other owners.
 driver_leaves() {
 	with_tool
 	lend_window
@@ -122,8 +122,9 @@ driver_leaves() {
 readonly ETHERNET=eth0
 readonly PORT=4791
 
-# settle - ntb_hw_amd tells of a link that came up twice: by its interrupt, and by a timer of a second (amd_link_hb()). On
-# either ntb_transport begins its rings anew, at one end only: what was sent in between is lost, and all that follows.
+# settle - waits until the link is stable. ntb_hw_amd reports a new link twice: by its interrupt, and by a timer of a second
+# (amd_link_hb()). Each time ntb_transport restarts its rings at one end only, so that data sent in between are lost, and all that
+# follow.
 settle() {
 	sleep 3
 }

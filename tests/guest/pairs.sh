@@ -25,7 +25,7 @@ of_bar() {
 	paired "$1" p2pmem0 -o /dev/p2pmem1 -R "/sys/bus/pci/devices/$LAB_GPU_BDF/reset" -e "${@:2}"
 }
 
-# of_cmb SECONDS [ARG...] - its resets are its controller's, of which only the nvme driver is told.
+# of_cmb SECONDS [ARG...] - the CMB is reset with its controller, and only the nvme driver is told of that.
 of_cmb() {
 	local -a reset=("/sys/bus/pci/devices/$LAB_ALPHA_BDF/nvme/"nvme*/reset_controller)
 	at_end cmb_is_back

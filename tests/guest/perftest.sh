@@ -21,15 +21,15 @@ server_is_up() {
 	fi
 }
 
-# reported WHO BYTES - its row of figures. On a busy host a tool makes no sense of its own clock, and with -F says "inf"
-# or "nan" of what it did: what was moved is compared, not how fast.
+# reported WHO BYTES - checks for the tool's row of figures. On a busy host a tool fails to measure its clock, and with -F prints "inf"
+# or "nan": the test compares the moved bytes, not the speed.
 reported() {
 	matches "the $1's figures" " $2 +$COUNT +-?([0-9]|inf|nan)" "$(cat "$WORK/$1")"
 }
 
-# end_is_well WHO STATUS BYTES - the tool moved its bytes. Its ends then tell each other that they are done, and one that
-# hears of the other's going first fails ("Failed to close connection"), or waits for that until it is ended (124, 137): what was
-# moved is compared all the same.
+# end_is_well WHO STATUS BYTES - accepts an end after the tool has moved its bytes. Its ends then tell each other that they are done. One
+# whose peer leaves first fails ("Failed to close connection"), or waits until it is killed (124, 137). The moved bytes are compared
+# all the same.
 end_is_well() {
 	local said
 	said=$(cat "$WORK/$1")
@@ -54,7 +54,7 @@ run_pair() {
 	within 5 peer_is_free p2pmem0
 }
 
-# bytes_of_region REGION BYTES FILE - the first of it, where the allocator puts what is alone there.
+# bytes_of_region REGION BYTES FILE - copies the first bytes of the region, where the allocator puts a lone owner.
 bytes_of_region() {
 	case $1 in
 	p2pmem0) head -c "$2" "$(backing gpu)" >"$3" ;;

@@ -35,7 +35,7 @@ others_may_not() {
 		as other donard-cli copy p2pmem0 p2pmem0+64M --size 4096
 }
 
-# What only the node tells is shown as unknown, with the reason.
+# Facts that only the node provides are shown as unknown, with the reason.
 others_see_what_is_public() {
 	local seen
 	exits 0 'granule +not known.*bus_address +not known.*unknown +p2pmem0.*denied' \
@@ -51,7 +51,7 @@ anyone_may_list() {
 		"$(as other donard-cli topo --json | jq -c '[.routes[] | [.route, .distance, .translated]] | unique[]')"
 }
 
-# Whose processes use a region is for root and the group.
+# Only root and the group may see whose processes use a region.
 holders_are_not_public() {
 	local pid
 	holder mapping p2pmem0 "$MIB" "$LAB_ALPHA" >"$WORK/holder" 2>&1 &
@@ -94,7 +94,7 @@ names_forge_nothing() {
 	equal "lines of the refusal" 1 "$(wc -l <<<"$seen")"
 }
 
-# What does not fit into a page is counted.
+# Holders that do not fit into a page are counted.
 many_holders() {
 	local fd said shown me=$BASHPID
 	for ((said = 0; said < 400; said++)); do
@@ -108,7 +108,7 @@ many_holders() {
 	matches info "holders +bash .*and $((400 - shown)) more" "$(donard-cli info p2pmem0)"
 }
 
-# What a reader in another PID namespace could take for one of its own processes has no pid there.
+# No pid is shown that a reader in another PID namespace could mistake for one of its own processes.
 pids_are_the_readers() {
 	exec 5<>/dev/p2pmem0
 	equal "from outside" "$BASHPID bash 0 0" "$(attr p2pmem0 holders)"
@@ -119,7 +119,7 @@ pids_are_the_readers() {
 		"$(unshare --pid --fork bash -c 'exec 5<>/dev/p2pmem0; cat /sys/class/p2pmem/p2pmem0/holders')"
 }
 
-# Who opened it has ended; who has it is named.
+# The process that opened the region has ended; the one that has it now is named.
 heirs_are_holders() {
 	local child
 	child=$(bash -c 'exec 5<>/dev/p2pmem0; sleep 1000 >/dev/null & echo $!')
@@ -146,7 +146,7 @@ heirs_of_mappings_are_holders() {
 	heir_holds dmabuf
 }
 
-# The same user id in another user namespace, which any number of containers may map, is somebody else.
+# The same user id in another user namespace counts as another user, since any number of containers may map it.
 leftovers_stay_in_their_namespace() {
 	random_file "$WORK/data" "$MIB"
 	head -c "$MIB" /dev/zero >"$WORK/zeros"
@@ -158,7 +158,7 @@ leftovers_stay_in_their_namespace() {
 	same_bytes "what the next one of that kind sees" "$WORK/seen" "$WORK/zeros" "$MIB"
 }
 
-# To look at them takes the capability. It does not pass on to programs of that user that have none.
+# Seeing left-over bytes takes the capability, which other programs of the same user do not have.
 leftovers_stay_with_the_capability() {
 	random_file "$WORK/data" "$MIB"
 	head -c "$MIB" /dev/zero >"$WORK/zeros"
@@ -204,7 +204,7 @@ user_may_not_set_page_type() {
 	exits 1 'ermission' as user bash -c 'echo generic >/sys/class/p2pmem/p2pmem0/page_type'
 }
 
-# By root with the capability dropped: the acts themselves check, not the modes of the nodes alone.
+# Root without the capability is refused: the calls themselves check it, and not only the modes of the nodes.
 without_capability() {
 	setpriv --bounding-set -sys_rawio --inh-caps -sys_rawio "$@"
 }
@@ -240,7 +240,7 @@ container_copies() {
 	exits 1 'p2pmem_control' in_container donard-cli region remove p2pmem0
 }
 
-# docs/containers.md has these options. In a user namespace of the engine's own, a bound node belongs to nobody.
+# These options are in docs/containers.md. In the engine's own user namespace, a bound node belongs to nobody.
 nspawn_copies() {
 	with_nspawn
 	random_file "$WORK/data" $((4 * MIB))

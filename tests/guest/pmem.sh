@@ -19,7 +19,7 @@ with_pmem() {
 	"$@"
 }
 
-# pmr_as_before - whatever became of the drive: p2pmem2 is its PMR, with pages of its own.
+# pmr_as_before - makes p2pmem2 the drive's PMR again, with its own pages, whatever state the drive is in.
 pmr_as_before() {
 	stale_env
 	if [[ -z ${LAB_BETA_BDF-} ]]; then
@@ -56,7 +56,7 @@ at_least() {
 	((BARRIERS >= $2)) || fail "$1: expected $2 barriers or more, seen $BARRIERS"
 }
 
-# --- what it is ---
+# --- the device ---
 
 claim_of_pmr() {
 	local start
@@ -89,7 +89,7 @@ writes_and_barriers() {
 	at_least "eight synchronous writes" 8
 }
 
-# What the host has of the PMR is what a power cut leaves.
+# A power cut leaves the bytes of the PMR that the host has.
 survives_a_cut() {
 	barriers dax store /mnt/dax/file "kept by msync"
 	at_least "msync of a mapping" 1
@@ -128,7 +128,7 @@ writecache_modes() {
 	at_least "eight synchronous writes to the cache" 8
 }
 
-# Mode s has its barriers, and destages what it has read into DRAM: nothing of it goes from drive to drive.
+# dm-writecache in mode s uses barriers, and destages by way of DRAM: nothing goes from drive to drive.
 writecache_destages() {
 	local node count=256
 	modprobe dm-writecache
@@ -147,7 +147,7 @@ writecache_destages() {
 	(($(dram write) >= count * 4096)) || fail "destaged from DRAM: $(dram write) bytes"
 }
 
-# ndctl_mode MODE - of the one namespace; what it writes into the PMR is taken out again.
+# ndctl_mode MODE - sets the mode of the only namespace. The test later removes what this writes into the PMR.
 ndctl_mode() {
 	at_end ndctl_undone
 	ndctl create-namespace -f -e namespace0.0 -m "$@" >"$WORK/ndctl" 2>&1
@@ -157,7 +157,7 @@ ndctl_undone() {
 	region_gone p2pmem2 || ndctl destroy-namespace -f namespace0.0 >/dev/null
 }
 
-# A btt asks for the flush with a spinlock held, for each of its own records.
+# A btt requests a flush for each of its own records, with a spinlock held.
 sector_mode() {
 	ndctl_mode sector
 	equal "disk of p2pmem2" pmem0s "$(attr p2pmem2 pmem)"
@@ -178,7 +178,7 @@ sector_mode() {
 	umount /mnt/dax
 }
 
-# Neither has its pages: the route is told from the topology alone.
+# Neither has pages, so the route is derived from the topology alone.
 no_pages() {
 	donard-cli topo >"$WORK/with"
 	ndctl disable-namespace namespace0.0 >/dev/null
@@ -201,7 +201,7 @@ refused_mode() {
 	equal "disk of p2pmem2, added anew" pmem0 "$(attr p2pmem2 pmem)"
 }
 
-# A flush in sector mode tells of a reset, too.
+# A flush in sector mode reports a reset, too.
 sector_mode_reset() {
 	ndctl_mode sector
 	echo 1 >"$(echo "/sys/bus/pci/devices/$LAB_BETA_BDF/nvme/"nvme*/reset_controller)"
@@ -249,7 +249,7 @@ refusals() {
 	equal "claim of the BAR after refusals" nvme "$(claim_of_pmr)"
 }
 
-# No drive moves the bytes of such a file: the CPU does, and donard does not do it in its place, not even when it may bounce.
+# Only the CPU can move the bytes of such a file, and donard refuses it even if bounces are allowed.
 dax_file_is_refused() {
 	local before bounce
 	local why='^donard-cli: copy: /mnt/dax/file: pmem0 is a persistent memory device, not an NVMe drive\. Name'
@@ -262,7 +262,7 @@ dax_file_is_refused() {
 	exactly "the file" "$before" "$(sha256sum /mnt/dax/file)"
 }
 
-# As where the modules are not installed.
+# The modules are not installed.
 no_driver() {
 	donard-cli region remove p2pmem2
 	[[ ! -d /sys/module/dax_pmem ]] || rmmod dax_pmem
@@ -320,7 +320,7 @@ state_of_pmr() {
 	[[ $(attr p2pmem2 state 2>/dev/null) == "$1" ]]
 }
 
-# pmr_waits - the event that takes it away waits for whoever has the disk open.
+# pmr_waits - the event that removes the PMR waits for the process that has the disk open.
 pmr_waits() {
 	within 20 state_of_pmr draining
 	sleep 3	# nvme's own remove() is over by then
@@ -360,7 +360,7 @@ driver_leaves() {
 	equal "claim of the BAR" nvme "$(claim_of_pmr)"
 }
 
-# A page of a file in a pipe is referred to by nobody's mapping, and up to 6.14 by no file system: the region waits.
+# A file's page in a pipe has no mapping, and up to 6.14 no file system refers to it: the removal still waits for it.
 page_in_a_pipe() {
 	dax pipe /mnt/dax/piped >"$WORK/piped" &
 	HOLDER=$!

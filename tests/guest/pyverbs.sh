@@ -8,7 +8,7 @@ readonly WRITES="test_qpex.QpExTestCase.test_qp_ex_rc_rdma_write
 readonly READS="test_qpex.QpExTestCase.test_qp_ex_rc_rdma_read
 	test_qpex.QpExTestCase.test_qp_ex_rc_rdma_read_zero_size"
 readonly SENDS="test_qpex.QpExTestCase.test_qp_ex_rc_send test_qpex.QpExTestCase.test_qp_ex_rc_send_imm"
-# With those that must be refused: no right to it, a wrong key, an odd address.
+# Includes requests that must be refused: no right, a wrong key, an odd address.
 readonly ATOMICS="test_qpex.QpExTestCase.test_qp_ex_rc_atomic_cmp_swp
 	test_qpex.QpExTestCase.test_qp_ex_rc_atomic_fetch_add
 	test_atomic.AtomicTest.test_atomic_cmp_and_swap test_atomic.AtomicTest.test_atomic_fetch_and_add
@@ -18,7 +18,7 @@ readonly FLUSHES="test_qpex.QpExTestCase.test_qp_ex_rc_flush
 	test_qpex.QpExTestCase.test_qp_ex_rc_flush_type_violate test_qpex.QpExTestCase.test_qp_ex_rc_atomic_write"
 readonly WINDOWS="test_qpex.QpExTestCase.test_qp_ex_rc_bind_mw test_mr.MWTest.test_mw_type1
 	test_mr.MWTest.test_mw_type2 test_mr.MWTest.test_mw_type2_invalidate_remote"
-# By the connection manager: all that iWARP has.
+# Tests by the connection manager, the only ones for iWARP.
 readonly CONNECTIONS="test_rdmacm.CMTestCase.test_rdmacm_sync_traffic
 	test_rdmacm.CMTestCase.test_rdmacm_async_write test_rdmacm.CMTestCase.test_rdmacm_async_read"
 
@@ -54,7 +54,7 @@ traffic() {
 	local region=$1 what=$2
 	t "connections, $what" all_pass "$region" $CONNECTIONS
 	[[ $LAB_FABRIC == rxe ]] || return 0
-	# In one go: to start Python takes longer than the tests.
+	# All in one run, since starting Python takes longer than the tests.
 	t "writes, reads, sends, atomics, memory windows, $what" \
 		all_pass "$region" $WRITES $READS $SENDS $ATOMICS $WINDOWS
 	if ! can rdma-flush; then

@@ -31,7 +31,7 @@ on_a_file() {
 	within 10 region_is_free p2pmem0
 }
 
-# Of 4 MiB that a queue moves, none goes through DRAM, and the 4 MiB that it compares with do. Its flush reaches the drive.
+# None of the 4 MiB that a queue moves go through DRAM, and the 4 MiB that the test compares with do. The queue's flush reaches the drive.
 counted() {
 	data_on_alpha $((8 * MIB))
 	watch_dma
@@ -39,7 +39,7 @@ counted() {
 	seen_dma
 	[[ $(last_seen 'pci_nvme_write|pci_nvme_io_cmd.* opc 0x0 ') == *' opc 0x0 '* ]] ||
 		wrong "no flush behind the last write: $(grep pci_nvme_io_cmd "$WORK/trace" | tail -n 3)"
-	# The proof reads its block twice; that of a write reads back before and after, and puts back what it overwrote.
+	# The proof of a read reads its block twice. The proof of a write reads back before and after, and restores the old block.
 	exactly "drive reads that went to the BAR" $((2 * MIB + 2 * 512 + 3 * 512)) "$(dma read gpu)"
 	exactly "drive writes that came from the BAR" $((2 * MIB + 2 * 512)) "$(dma write gpu)"
 	exactly "drive reads that went to DRAM" $((4 * MIB)) "$(dram read)"
@@ -78,7 +78,7 @@ on_a_stalled_drive() {
 	"${QUEUE[@]}" stalled "/dev/dm-$(dmsetup info --noheadings -c -o minor queue)" queue
 }
 
-# Of what Linux AIO may have in flight on this machine, others have nearly all, or all.
+# Other programs use nearly all, or all, of this machine's requests for Linux AIO.
 few_contexts() {
 	local limit=/proc/sys/fs/aio-max-nr used
 	used=$(</proc/sys/fs/aio-nr)

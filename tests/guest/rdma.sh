@@ -103,7 +103,7 @@ both_ways() {
 	equal "clients that left well" 2 "$(events left)"
 }
 
-# A PMR keeps what it is told, so that it is not written over with test data.
+# A PMR is persistent, so it is not overwritten with test data.
 from_pmr() {
 	serve dram --size "$SIZE"
 	client_fails 3 unsupported write --verify --local p2pmem2
@@ -112,7 +112,7 @@ from_pmr() {
 	verified "$SIZE"
 }
 
-# What is put there by the way, to verify or to measure, is asked for first. What is sent from there leaves it alone.
+# The near side's PMR is overwritten for verification or measurement only with consent. Sending from it leaves it alone.
 near_pmr_is_not_spoiled() {
 	local how
 	random_file "$WORK/data" "$MIB"
@@ -198,7 +198,7 @@ passes() {
 	verified $((5 * MIB))
 }
 
-# What a client wrote comes back over the wire, all of it, to be compared here.
+# All bytes that a client wrote are read back over the wire and compared here.
 read_back() {
 	local before
 	serve p2pmem0+16M --size $((9 * MIB + 777))
@@ -263,7 +263,7 @@ latency() {
 		(. == sort) and .[0] > 0' <<<"$RESULT")"
 }
 
-# --- what is refused ---
+# --- refusals ---
 
 past_the_end() {
 	serve p2pmem0 --size 1M
@@ -297,7 +297,7 @@ fill_on_request() {
 	verified "$MIB"
 }
 
-# Nobody who verifies the way overwrites a PMR of somebody who did not agree.
+# A verification does not overwrite a server's PMR without consent.
 persistent_is_not_filled() {
 	local how
 	random_file "$WORK/data" "$MIB"
@@ -381,7 +381,7 @@ garbage() {
 	equal "lost" 3 "$(events lost)"
 }
 
-# Whoever takes nothing leaves the one place to the client that it is meant for.
+# A client that does not take the offer leaves the only place to the client that it is meant for.
 refused_do_not_count() {
 	serve p2pmem0 --size 1M --access read --once
 	equal "without a hello" rejected "$(raw hello)"
@@ -412,7 +412,7 @@ not_elsewhere() {
 	until_listening
 	matches "address" '"address":"127\.0\.0\.1:' "$(cat "$WORK/served")"
 	client_fails 1 refused write
-	# siw listens where it is told: at 127.0.0.1, to which no RDMA device leads a client.
+	# siw listens at the given address, 127.0.0.1, which no client can reach by an RDMA device.
 	exits 0 "serves loopback.*--bind and that address: .*$LAB_PEER_ADDR \\($LAB_RDMA_DEVICE\\)" \
 		labctl peer sh -c '! donard-cli rdma write 127.0.0.1' </dev/null
 	[[ $LAB_FABRIC != siw ]] || return 0
@@ -437,7 +437,7 @@ registration() {
 	within 5 region_is_free p2pmem0
 }
 
-# What came as a dma-buf: soft devices import none, so that pages are what counts.
+# Imported dma-bufs: soft devices import none, so registration depends on the pages.
 registration_of_imported() {
 	[[ -d /sys/module/exporter ]] || insmod /opt/donard/modules/exporter.ko
 	matches "a region's" "^mapping, 8192 bytes: $LAB_RDMA_DEVICE imports no dma-buf" \
@@ -455,7 +455,7 @@ locked_memory() {
 	chmod 666 /dev/infiniband/*
 	exits 1 'ulimit -l' as user bash -c "ulimit -l 256
 		donard-cli rdma serve p2pmem0 --size 4M --bind $LAB_ADDR --once"
-	# What is written fits, and what is read back does not as well.
+	# The written bytes fit, but not together with those that are read back.
 	serve p2pmem0 --size 4M
 	exits 1 'ulimit -l' as user bash -c "ulimit -l 4096
 		donard-cli rdma write $LAB_PEER_ADDR --size 3500K --verify"
@@ -486,7 +486,7 @@ kept_at_the_end() {
 	same_bytes "persistent bytes" "$(backing gpu)" "$WORK/data" "$MIB" $((8 * MIB))
 }
 
-# Of many that knock while the last client ends, none is admitted to what that one wrote.
+# No client that connects while the last one ends is admitted to the last one's bytes.
 last_is_last() {
 	local -a knocking=()
 	local i
@@ -509,7 +509,7 @@ last_is_last() {
 
 # --- ends that nobody asked for ---
 
-# The server is there for the next one, and nothing of the last is left.
+# The server serves the next client, and nothing of the last one is left.
 next_client_works() {
 	client write --verify --size 2M
 	peer_signals TERM
@@ -586,7 +586,7 @@ region_is_removed() {
 	matches "the server's code" '"code":"region-gone"' "$(jq -c 'select(.error).error' "$WORK/served")"
 }
 
-# What makes the peer's BAR a region again, in one line for its shell.
+# The command that makes the peer's BAR a region again, in one line for its shell.
 peer_region_back() {
 	# shellcheck disable=SC2016  # the peer's variables
 	echo '[ -e /sys/class/p2pmem/p2pmem0 ] || donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2'
@@ -614,9 +614,9 @@ have_left() {
 	(($(events left) == $1))
 }
 
-# All at once, while the server does not get to take what they ask: each gets its answer, most of them that somebody else is
-# served, and then one is served as ever. Soft iWARP gives a client up after ten seconds of the guest's, whatever it is told:
-# fewer of them have asked long before.
+# Many clients ask at once while the server is stopped: each gets an answer, most of them that another client is served, and then one is
+# served as usual. Soft iWARP gives a client up after ten seconds of the guest's time, so it gets fewer clients, which have asked long
+# before.
 crowd() {
 	local -a clients=()
 	local i status served=0 others=0 count=40
@@ -709,7 +709,7 @@ stopped_while_server_works() {
 	next_client_works
 }
 
-# What a drive was read into is registered for peers, by a program that uses verbs itself.
+# A program that uses verbs itself registers memory for peers that a drive was read into.
 verbs_example() {
 	# shellcheck source=helpers/examples.sh
 	. helpers/examples.sh

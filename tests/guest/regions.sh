@@ -34,7 +34,7 @@ remove_all() {
 	done
 }
 
-# What is plugged in stays where it is.
+# Plugs all devices in; those that are plugged in stay where they are.
 plug_all() {
 	stale_env
 	[[ -n $LAB_GPU_BDF ]] || labctl plug gpu
@@ -54,7 +54,7 @@ gpu_is_there() {
 	[[ -n $LAB_GPU_BDF ]]
 }
 
-# What the regions are, whatever their numbers.
+# Prints the regions' properties without their numbers.
 regions_now() {
 	donard-cli list --json |
 		jq -r '.regions[] | "\(.kind) \(.bdf) \(.bar) \(.offset) \(.size) \(.page_type) \(.memtype)"' | sort
@@ -83,7 +83,7 @@ candidates_are_all_memory() {
 	exits 0 "nvme-pmr +$LAB_BETA_BDF .* 64 MiB +nvme +beta" donard-cli region candidates
 }
 
-# What is printed is what can be typed.
+# The printed commands can be run as they are.
 commands_work() {
 	local kind bdf
 	remove_all
@@ -101,7 +101,7 @@ commands_work() {
 	done
 }
 
-# As a reboot that keeps the disk.
+# Plays a reboot that keeps the disk.
 regions_come_back() {
 	local before part
 	donard-cli region remove p2pmem0
@@ -124,7 +124,7 @@ regions_come_back() {
 	matches "the region that was added" '^p2pmem' "$part"
 }
 
-# udev runs in no guest of the lab: what udevadm is told, before the command ends.
+# No guest of the lab runs udev, so this checks the call of udevadm before the command ends.
 udev_is_awaited() {
 	local control=/run/udev/control
 	mkdir -p "$WORK/bin" /run/udev
@@ -211,7 +211,7 @@ wrong_configuration_changes_nothing() {
 	equal_none "files of save" ls "$CONF/regions.d"
 }
 
-# Only root: others neither see all nor may change anything.
+# Only root may do this: other users neither see everything nor may change anything.
 users_may_not() {
 	three_sections
 	remove_all
@@ -221,7 +221,7 @@ users_may_not() {
 	exits 1 'pmr: no device that is seen here.*run this as root' as user donard-cli region apply --dry-run pmr
 }
 
-# Whoever asks what would come back is not told to plug in what is there.
+# A user who asks what would come back is not advised to plug in a device that is there.
 unseen_without_module() {
 	three_sections
 	remove_all
@@ -243,7 +243,7 @@ numbers_run_out() {
 	rmmod p2pmem
 }
 
-# As a container has it: the region goes, and its function stays with the driver.
+# In a container the region is removed, and its function stays bound to the driver.
 removed_without_sysfs() {
 	exits 1 'cannot be unbound from p2pmem.*Its region was removed' unshare -m sh -c \
 		'mount --make-rprivate / && mount -o remount,ro,bind /sys && exec donard-cli region remove p2pmem0'
@@ -284,7 +284,7 @@ save_leaves_hands_alone() {
 	cmp "$WORK/own" "$CONF/regions.d/$region" || fail "save changed a file that a person wrote"
 }
 
-# As a container's user has none outside: root would have the region in his place.
+# A container's user has no name outside, so root would get the region in that user's place.
 users_without_names() {
 	local region
 	chown 54321:54321 /dev/p2pmem0
@@ -311,7 +311,7 @@ hold_lock_of_beta() {
 	within 10 grep -qs Y /sys/module/busy/parameters/holds
 }
 
-# What else beta has is not known then, but of which device its region is.
+# The rest of beta's memory is unknown then, but its region's device is known.
 busy_drive_holds_up_nobody() {
 	local path busy="$LAB_BETA_BDF is being bound, reset or taken away.*: try again"
 	path=$(candidate pci-bar "$LAB_GPU_BDF" by_path)
@@ -341,7 +341,7 @@ apply_awaits_its_device() {
 	matches "what the unit did" 'added +p2pmem[0-9]+ +'"$LAB_BETA_BDF" "$(<"$WORK/applied")"
 }
 
-# Of one BAR: both would have the same name.
+# Two regions of one BAR would get the same name.
 two_save_at_once() {
 	local a b i
 	remove_all
@@ -382,7 +382,7 @@ links_name_regions() {
 	exits 1 'by-name/other: no region has this link' donard-cli info /dev/p2pmem/by-name/other
 	exits 1 'by-name/other: no region has this link' donard-cli rdma serve /dev/p2pmem/by-name/other
 	exits 1 'by-name/other' donard-cli copy "$LAB_ALPHA" /dev/p2pmem/by-name/other --size 1M
-	# A link of somebody's own is no pipe, for which the command would wait.
+	# A user's own link to a region is not taken for a pipe, for which the command would wait.
 	ln -s /dev/p2pmem0 "$WORK/own"
 	exits 2 "leads to a region's node. Name the region: p2pmem0" limited donard-cli cache put 127.0.0.1 "$WORK/own" --size 1M
 	exits 0 '' donard-cli region remove /dev/p2pmem/by-name/scratch
@@ -437,7 +437,7 @@ equal_sections_have_a_region_each() {
 	# Parts of a pool have no place that would keep such a link from leading to the other one day.
 	equal "links by device" $'null null\nnull null' "$(for r in "$a" "$b"; do donard-cli region identity "$r" --json; done |
 		jq -r '"\(.by_id) \(.by_path)"')"
-	# Who has one keeps it, also when the other has gone.
+	# A region keeps its link even after the other one has gone.
 	linked by-name/b "$b"
 	donard-cli region remove "$a"
 	equal "identity of the second, alone" 'p2pmem/by-name/b other' "$(identity "$b")"
@@ -449,7 +449,7 @@ equal_sections_have_a_region_each() {
 	equal "what apply did at last" $'cmb-alpha added\ncmb-alpha-2 added\nexit 0' "$(statuses | sort)"
 }
 
-# The nvme driver has a part of its pool for itself, so what is left is no multiple of 2 MiB.
+# The nvme driver uses a part of its pool itself, so the rest is no multiple of 2 MiB.
 rest_of_a_pool() {
 	local first rest
 	remove_all
@@ -474,8 +474,8 @@ other_than_configured() {
 	matches "of the PMR" "$pmr is there, with pinned importers refused instead of accepted.*echo 1 [|] sudo tee /sys" "$(<"$WORK/apply.err")"
 }
 
-# pci-stub stands for a driver that has the device when the machine boots. Then the override is there before any driver, as
-# docs/install.md has modprobe set it.
+# pci-stub stands for a driver that binds the device at boot. Then the override is set before any driver is loaded, by modprobe as in
+# docs/install.md.
 own_driver_comes_first() {
 	local stub=/sys/bus/pci/drivers/pci-stub function=/sys/bus/pci/devices/$LAB_GPU_BDF
 	three_sections
@@ -498,7 +498,7 @@ own_driver_comes_first() {
 	equal "what apply did then" $'gpu added\nexit 0' "$(statuses gpu)"
 }
 
-# leaving_is_not_there EVENT... - the region goes when its holder lets go, and is told of until then.
+# leaving_is_not_there EVENT... - the region ends when its holder lets go, and is reported as leaving until then.
 leaving_is_not_there() {
 	local holder command wait="p2pmem0 is draining: 'donard-cli info p2pmem0' names its holders. Run this again when it is gone"
 	three_sections
@@ -523,7 +523,7 @@ leaving_is_not_there() {
 
 start_udev() {
 	/usr/lib/systemd/systemd-udevd --daemon
-	# On a busy host it may take longer to end than udevadm waits.
+	# On a busy host udev may take longer to end than udevadm waits.
 	at_end "udevadm control --exit; pkill -KILL udev; rm -rf /dev/p2pmem /run/udev/control"
 }
 
@@ -557,11 +557,11 @@ udev_names_and_gives() {
 	donard-cli region remove "$gpu"
 	settled
 	[[ ! -e /dev/p2pmem/by-name/gpu && ! -e /dev/p2pmem/by-path/$path ]] || fail "links of a region that is gone"
-	# By hand: the same region.
+	# The same region is added by hand.
 	gpu=$(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --page-type generic)
 	settled
 	equal "owner of the BAR, added by hand" 'user:other 640' "$(owner "$gpu")"
-	# Who may use it has changed: apply tells udev.
+	# The users of the region have changed, so apply tells udev.
 	sed -i 's/^mode = 0640/mode = 0600/' "$CONF/regions.conf"
 	equal "what apply did then" $'gpu present\ncmb present\npmr present\nexit 0' "$(statuses)"
 	settled
@@ -579,7 +579,7 @@ saved_name() {
 	donard-cli region save "$1" --json | jq -r '.regions[0].name'
 }
 
-# What they can open holds up nobody.
+# Other users can open no file whose lock would delay anybody.
 others_hold_no_lock() {
 	three_sections
 	setpriv --reuid other --regid other --init-groups -- flock --no-fork "$CONF" sleep 1000 &
@@ -610,7 +610,7 @@ udev_keeps_out_while_wrong() {
 	equal "owner without a configuration" 'root:p2pmem 660' "$(owner "$region")"
 }
 
-# The region came while the configuration was wrong. What somebody did himself is another matter.
+# The region was added while the configuration was wrong, which is not the same as a user's own choice.
 udev_kept_out_and_save_does_not() {
 	local region file add=(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --page-type generic)
 	remove_all
@@ -640,7 +640,7 @@ udev_kept_out_and_save_does_not() {
 	equal "owner after what it advises" 'root:p2pmem 660' "$(owner "$region")"
 }
 
-# As udev of systemd 258 and 259 does where the user is no system user. This one has not that line of the rule.
+# Plays udev of systemd 258 and 259 for a user who is no system user: this udev lacks that line of the rule.
 udev_passes_over_a_person() {
 	local region file rule=/run/udev/rules.d/61-donard.rules
 	mkdir -p "${rule%/*}"
@@ -663,7 +663,7 @@ udev_passes_over_a_person() {
 
 # --- systemd, with our units and rules as they are installed ---
 
-# In a process namespace of its own, where it is PID 1: UNIT and what that needs.
+# Starts systemd as PID 1 of its own PID namespace, with UNIT and what that needs.
 start_systemd() {
 	local unit=$1 pid
 	# The lab's module lies in no place that modprobe knows.
@@ -690,7 +690,7 @@ systemd_brings_regions_back() {
 	local region
 	three_sections
 	printf 'user = user\nmode = 0600\n' | sed -i '/^bar = 2/r /dev/stdin' "$CONF/regions.conf"
-	# As a tool of that user puts it there.
+	# Stands for a tool of that user.
 	chown user "$CONF/regions.conf"
 	chmod 0600 "$CONF/regions.conf"
 	remove_all
@@ -738,5 +738,5 @@ rt "udev names regions and gives them to their users" udev_names_and_gives
 rt "udev keeps all out while the configuration is wrong" udev_keeps_out_while_wrong
 rt "udev kept all out, and save does not" udev_kept_out_and_save_does_not
 rt "save keeps a user that udev passed over" udev_passes_over_a_person
-# Whatever the kernel: it takes a minute.
+# Takes a minute, and does not depend on the kernel.
 ! can thorough || rt "systemd brings regions back at boot and at hotplug" systemd_brings_regions_back

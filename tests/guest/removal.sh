@@ -14,7 +14,7 @@ restore_gpu() {
 	equal state ready "$(attr p2pmem0 state)"
 }
 
-# restore_drive ID - what an unplugged drive takes with it: the drive, and the region of its own memory.
+# restore_drive ID - brings back an unplugged drive, and the region of its own memory.
 restore_drive() {
 	local region=p2pmem1 kind=nvme-cmb
 	[[ $1 == alpha ]] || { region=p2pmem2; kind=nvme-pmr; }

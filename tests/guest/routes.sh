@@ -36,7 +36,7 @@ arrived_blocks() {
 	END
 }
 
-# refused_for REGEX - both ways; none of the drive's blocks is in the BAR then, and the other drive has what it had.
+# refused_for REGEX - copies are refused both ways. No block of the drive is in the BAR then, and the other drive is unchanged.
 refused_for() {
 	data_on_alpha "$BYTES"
 	random_file "$WORK/before" "$BYTES"
@@ -89,7 +89,7 @@ far_end() {
 		$((4088 * MIB))
 }
 
-# On 7.x P2PDMA pages get bus addresses that the emulated IOMMU throws away: no copy may claim success.
+# On 7.x P2PDMA pages get bus addresses whose requests the emulated IOMMU drops: no copy may claim success.
 p2pdma_behind_iommu() {
 	with_page_type p2pmem0 p2pdma
 	refused_for 'IOMMU'
@@ -196,8 +196,8 @@ newcomer_is_told() {
 	unrouted_are "$(drives)"
 }
 
-# rdma_function_decides AUXILIARY - a function beside the switch, which is no client, has no route to the BAR. With an RDMA device
-# below it, or below its auxiliary device (1), it is one, and decides.
+# rdma_function_decides AUXILIARY - a function beside the switch has no route to the BAR, which does not matter as long as it is no client.
+# With an RDMA device below it, or below its auxiliary device (1), it is a client, and decides.
 rdma_function_decides() {
 	local function
 	function=$(readlink -f /sys/class/virtio-ports/*/device/.. | sort -u)
@@ -217,8 +217,8 @@ rdma_function_decides() {
 	fi
 }
 
-# What holds a client's device lock may take long: nobody who probes waits for it. A bridge does no DMA, and is not touched.
-# Nor is a function without a driver, or one that VFIO has: VFIO resets it only if it gets the lock at once.
+# A client's device lock may be held for long, so a probe does not wait for it. A bridge does no DMA, so its lock is not taken. Nor is the
+# lock of a function without a driver, or of VFIO's: VFIO resets a function only if it gets the lock at once.
 locked_client() {
 	local port
 	port=$(basename "$(dirname "$(readlink -f "/sys/bus/pci/devices/$LAB_ALPHA_BDF")")")
@@ -235,8 +235,8 @@ locked_client() {
 	equal "a drive without a driver" switch "$(rules locked "$LAB_BETA_BDF" rules probe p2pmem0 "$LAB_BETA_BDF")"
 }
 
-# Without a driver that uses the DMA API, VFIO or root may give a function another IOMMU domain at any moment: nobody looks
-# at the one it has, and an IOMMU is taken to translate.
+# VFIO or root may give a function another IOMMU domain at any time if its driver does not use the DMA API. So its present domain is not
+# examined, and an IOMMU is assumed to translate.
 driverless_client() {
 	local beta=$LAB_BETA_BDF type=/sys/bus/pci/devices/$LAB_BETA_BDF/iommu_group/type
 	at_end "bind_nvme $beta; donard-cli region add --kind nvme-pmr --device $beta --page-type generic; give_to_group p2pmem2"
@@ -288,7 +288,7 @@ doctor_proves() {
 	same_bytes "end of the persistent region" "$WORK/seen" "$WORK/data" 4096
 }
 
-# Without root's rights drives cannot be opened, and ACS not be seen: it says so. What no probe was made of is not ready.
+# Without root's rights drives cannot be opened, and ACS cannot be seen: doctor says so, and does not call an unprobed pair ready.
 doctor_of_others() {
 	local remedy="Join its group (sudo adduser \$USER p2pmem) and log in again, or run as root."
 	RESULT=$(as other donard-cli doctor --json --probe) && fail "status 0: $RESULT"
@@ -390,7 +390,7 @@ doctor_in_container() {
 	finds_not drive-closed
 }
 
-# As podman of Debian 12 covers it with an empty folder.
+# podman of Debian 12 mounts an empty folder over it.
 doctor_of_hidden_parts() {
 	# shellcheck disable=SC2016  # the inner shell's
 	RESULT=$(unshare -m sh -c 'mount -t tmpfs none /sys/dev/block && exec "$@"' sh donard-cli doctor --json)
@@ -449,7 +449,7 @@ doctor_writes_scratch() {
 	matches "why" 'No space left' "$(between "$LAB_ALPHA_BDF" p2pmem0 .write.reason)"
 }
 
-# A name that is free is free again afterwards. What a link leads to is not made.
+# A free name is free again afterwards. The target of a dangling link is not created.
 doctor_makes_scratch() {
 	with_file_system ext4 "$LAB_ALPHA"
 	doctor 0 --probe --scratch /mnt/fs/new
@@ -475,7 +475,7 @@ scratch_refused() {
 	equal "verdict" null "$(jq -r .verdict <<<"$RESULT")"
 }
 
-# SIGTERM, or SIGQUIT, comes while the persistent region holds the drive's block. What runs in the background ignores SIGQUIT.
+# SIGTERM or SIGQUIT comes while the persistent region holds the drive's block. A background job ignores SIGQUIT.
 doctor_is_ended() {
 	local end=$((64 * MIB - 4096)) number status
 	for number in 15 3; do
@@ -529,8 +529,8 @@ doctor_on_iommu() {
 	equal "write" proven "$(between "$LAB_ALPHA_BDF" p2pmem0 .write.state)"
 }
 
-# The argument is what it guesses by; that the kernel gives a bounce buffer is what the module saw. P2PDMA pages, as of the
-# CMB where the kernel has them, are not bounced: that it is so shows once it was seen.
+# doctor predicts by the kernel's argument, and the module sees that the kernel gives a bounce buffer. P2PDMA pages, which a CMB may have,
+# are not bounced, which shows once the module has seen it.
 doctor_on_swiotlb() {
 	doctor_says 3 "$1" bounced
 	finds swiotlb-forced

@@ -17,7 +17,7 @@ pairs_agree() {
 	rules pairs >"$WORK/pairs" 2>&1 || status=$?
 	((status == 0)) || { grep WRONG "$WORK/pairs"; fail "$*: $(tail -n 1 "$WORK/pairs")"; }
 	printf '%s: %s\n' "$*" "$(tail -n 1 "$WORK/pairs")"
-	# Not in an argument of printf, which would succeed whatever is found there.
+	# Not as an argument of printf, which would succeed even if the command failed.
 	printf '%s: ' "$*"
 	doctor_agrees
 }
@@ -57,7 +57,7 @@ acs_of_each() {
 	for bdf in "${with_acs[@]}"; do
 		for bits in "${ACS_WAYS[@]}"; do
 			acs "$bdf" "$bits"
-			# What the emulator does not let one set shows nothing.
+			# Skips bits that the emulator does not allow to be set.
 			[[ $(setpci -s "$bdf" ECAP_ACS+6.w) == *"$bits" ]] || continue
 			set=$((set + 1))
 			pairs_agree "ACS $bits of $bdf"

@@ -13,7 +13,7 @@ run_suite() {
 	local from=$SECONDS
 	SUITE=${1%%/*} ONLY=
 	[[ $1 != */* ]] || ONLY=${1#*/}
-	# What follows an error in it would be left out, and "end" be said.
+	# After a syntax error, bash would leave out the rest of the suite, and still print "end".
 	bash -n "./$SUITE.sh" || return
 	(
 		# A test that is declared by a wrong word would never run.
@@ -25,7 +25,7 @@ run_suite() {
 		}
 		# shellcheck source=/dev/null
 		. "./$SUITE.sh"
-		# In here, so that a suite that exits before its end does not say that it came there.
+		# Printed here, so that a suite that exits early does not claim to have reached its end.
 		printf '# took %d %s\n' $((SECONDS - from)) "$SUITE"
 		printf '# end %s\n' "$SUITE"
 	)

@@ -83,7 +83,7 @@ ping_lines() {
 # rping_between SERVER CLIENT [ADDRESS]
 rping_between() {
 	local address=${3:-$(address_of "$1")} bind=()
-	# As it is written there, unless the address is of the other family.
+	# Runs the command as written there, unless the address is of the other family.
 	[[ $address != *:* ]] || bind=(-a "$address")
 	SERVER_SIDE=("$1" rping -s -v -C "$PINGS" "${bind[@]}")
 	CLIENT_SIDE=("$2" rping -c -v -a "$address" -C "$PINGS")

@@ -10,8 +10,8 @@
 readonly BYTES=$((4 * MIB))
 # A leg, in sectors: 64 MiB. Each drive has three, and one of 640 MiB, since XFS takes no less than 300 MiB.
 readonly LEG_SECTORS=131072
-# Of 64 chunks on the raid10 below: four of each three, and one.
-# The proofs of the legs move a few blocks each; md writes its superblocks and its bitmap from DRAM.
+# The bytes that 64 chunks cost on the raid10 below: four for each three, and one more.
+# The proofs of the legs move a few blocks each, and md writes its superblocks and its bitmap from DRAM.
 readonly RAID10_WRITTEN=$(((21 * 4 + 1) * 65536))
 readonly PROOF=$((64 << 10)) METADATA=$((256 << 10))
 
@@ -35,7 +35,7 @@ udev_is_gone() {
 	! pgrep udev >/dev/null
 }
 
-# udev would read of each new device what it may hold, and the trace sees that.
+# udev would read each new device to identify its contents, and the trace would show that.
 make_legs() {
 	pkill -KILL udev || true
 	within 20 udev_is_gone
@@ -155,7 +155,7 @@ both_ways() {
 
 	random_file "$WORK/data" "$BYTES"
 	regio write p2pmem0 0 "$BYTES" "$WORK/data"
-	# A file is made anew: what lies below it is looked at again at the end, as of one that was there.
+	# The file is created anew; the devices below it are examined again at the end, as for an existing file.
 	[[ ! -f $node ]] || rm "$node"
 	watch_dma
 	copy p2pmem0 "$node" --size "$BYTES" --block-size 256K
@@ -174,7 +174,7 @@ goes() {
 	both_ways "$NODE" "$2" "$3"
 }
 
-# Which leg has which bytes is not known of a far layout: what is written is right, and its route predicted.
+# In a far layout it is unknown which leg has which bytes: the write is correct, and its route only predicted.
 far_copies() {
 	array 10 2 --layout=f2 --chunk=64 "${LAB_ALPHA}p1" "${LAB_BETA}p1"
 	random_file "$WORK/data" "$BYTES"
@@ -259,7 +259,7 @@ p2pdma_on() {
 	esac
 }
 
-# --- what is refused ---
+# --- refusals ---
 
 # refused REGEX [ARG...] - out of it and into it, with status 3 and nothing moved.
 refused() {
@@ -287,7 +287,7 @@ refused_module() {
 	refused_target "$2" "$3"
 }
 
-# What it reads lies in the BAR, by DMA; the CPU then decrypts it there, which no trace of DMA and no proof sees.
+# dm-crypt reads into the BAR by DMA, and the CPU then decrypts the bytes there, which no trace of DMA and no proof shows.
 refused_crypt() {
 	modprobe dm-crypt
 	refused_target crypt "0 65536 crypt aes-xts-plain64 $(printf '%0128d' 0 | tr 0 a | sed 's/^a/b/') 0 ${LAB_ALPHA}p1 0"
@@ -322,7 +322,7 @@ refused_loop_leg() {
 	exits 1 "leg loop[0-9]+ of dm-[0-9]+ is a loop device, not an NVMe drive" donard-cli copy "$NODE" p2pmem0 --size 1M
 }
 
-# Write-behind copies what is written. What is read goes straight.
+# Write-behind copies writes through DRAM. Reads go directly.
 write_behind() {
 	mdadm --create /dev/md7 --run --level=1 --raid-devices=2 --assume-clean --bitmap=internal --write-behind=64 \
 		"${LAB_ALPHA}p1" --write-mostly "${LAB_BETA}p1" >"$WORK/mdadm" 2>&1 </dev/null || fail "$(cat "$WORK/mdadm")"
@@ -383,7 +383,7 @@ stale_volume_node() {
 	result_is "$MIB" switch 0
 }
 
-# The kernel keeps nothing to its target, which opens what it exports without O_EXCL.
+# The kernel's nvmet target opens its exports without O_EXCL, so nothing protects them.
 exported() {
 	local subsystem=/sys/kernel/config/nvmet/subsystems/lab-export
 	modprobe -q nvmet || fail "this kernel's nvmet does not load"
@@ -402,14 +402,14 @@ exported() {
 	result_is "$MIB" switch 0
 }
 
-# What lies below is not written.
+# The devices below are not written.
 leg_in_use() {
 	raid1
 	exits 1 "${LAB_BETA}p1: md7 is made of it" donard-cli copy p2pmem0 "${LAB_BETA}p1" --size 1M
 	exits 1 "${LAB_BETA}: md7 is made of it" donard-cli copy p2pmem0 "$LAB_BETA" --size 1M
 }
 
-# An ordinary user is told no tables, but what targets are in use at all.
+# An ordinary user may read no tables, only which targets are in use at all.
 ordinary_user() {
 	linear
 	chmod o+r "$NODE" "${LAB_ALPHA}p1" "${LAB_BETA}p1"
@@ -470,7 +470,7 @@ pulled() {
 	nobody_holds p2pmem0
 }
 
-# changed HOW... - while a copy of it is in flight, what it is made of becomes something else.
+# changed HOW... - changes the devices below while a copy is in flight.
 changed() {
 	linear
 	start_copy beta "$NODE" p2pmem0
@@ -494,7 +494,7 @@ moved_within_leg() {
 	dmsetup resume --noudevsync lab-linear
 }
 
-# What was written before lies where nobody finds it now: donard cannot know, and does not call it durable.
+# Bytes that were written before may lie where nothing leads to them now. donard cannot know, so it does not call them durable.
 changed_destination() {
 	local why="the devices below .* changed during the copy"
 	linear
@@ -549,7 +549,7 @@ of_queue() {
 	watch_dma
 	queue straight "$NODE"
 	seen_dma
-	# What the program compares with goes to DRAM: 4 MiB, and the proofs' blocks do not.
+	# The 4 MiB that the program compares with go to DRAM, and the proofs' blocks do not.
 	exactly "drive reads that went to DRAM" $((4 * MIB)) "$(dram read)"
 	(($(dram write) <= METADATA)) || wrong "drive writes that came from DRAM: $(cat "$WORK/witness")"
 	within 10 region_is_free p2pmem0
@@ -583,7 +583,7 @@ told_write_through() {
 	echo 'write through' >"$cache"
 }
 
-# A flush goes from the top to each leg: what was told to send none swallows it.
+# A flush goes from the top to each leg, and is lost at a device that was told to send none.
 flush_is_lost() {
 	"$1"
 	copy p2pmem0 "$NODE" --size "$BYTES"
@@ -594,7 +594,7 @@ flush_is_lost() {
 		"$(field durable) $(field durable_reason)"
 }
 
-# Before Linux 6.11 a volume that is loaded while its legs say 'write through' answers each flush itself from then on.
+# Before Linux 6.11 a volume whose table is loaded while its legs report 'write through' answers each flush itself from then on.
 loaded_without_flushes() {
 	local drive
 	for drive in "$LAB_ALPHA" "$LAB_BETA"; do

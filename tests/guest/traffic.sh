@@ -31,7 +31,7 @@ start_traffic() {
 	local try
 	for ((try = 1; try < FOREIGN_TRIES; try++)); do
 		start_pair
-		# What it says of the time goes before what both ends said.
+		# The message about the time comes before the output of both ends.
 		(within 20 flows_or_ended) || true
 		! traffic_flows || return 0
 		kill -KILL "$CLIENT" 2>/dev/null || true

@@ -22,7 +22,7 @@ pmr_reset_is_told() {
 	reset_is_told p2pmem2 "poke $LAB_BETA_BDF 0xe04 0"
 }
 
-# On 6.x the nvme driver disables the CMB at each reset; on 7 a mark is what tells.
+# On 6.x the nvme driver disables the CMB at each reset; on 7 a mark in the memory shows the reset.
 cmb_reset_is_told() {
 	reset_is_told p2pmem1 "echo 1 >$(reset_attribute "$LAB_ALPHA_BDF")"
 }
@@ -62,8 +62,8 @@ pmr_is_not_ready_yet() {
 	within 10 region_is_free p2pmem2
 }
 
-# Later tries of a range of which the kernel once made half, as none of its own functions can be brought to do here
-# (failnth.sh). percpu_ref_init() is the first thing that memremap_pages() calls; what it allocated stays.
+# Tries a range again of which the kernel has once made half. None of the kernel's own functions can be made to fail so here
+# (failnth.sh). percpu_ref_init() is the first call of memremap_pages(), and leaves its allocation behind.
 half_made_range_is_told() {
 	local answer=/sys/module/answer
 	local -a add=(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2)
@@ -104,7 +104,7 @@ pmr_barrier_of_a_write() {
 	equal "barriers of four writes with O_DSYNC" 4 "$(pmr_written oflag=dsync)"
 }
 
-# What lay in the PMR is there after its region was removed and added again.
+# The PMR's content survives the removal of its region.
 pmr_survives_its_region() {
 	random_file "$WORK/data" "$MIB"
 	regio write p2pmem2 $((8 * MIB)) "$MIB" "$WORK/data"
@@ -129,7 +129,7 @@ stores_to() {
 	STORES=$(tail -c "+$((DMA_FROM + 1))" /mnt/lab/trace.log | sed -nE "s/.*pci_nvme_mmio_write addr ($4) .*/\\1/p" | paste -sd ' ')
 }
 
-# With CMSE set and the high half of the address missing, a controller takes the host's memory for its own. CMSE is in the low half.
+# If CMSE, which is in the low half, is set while the high half of the address is missing, a controller takes the host's memory for its own.
 no_host_memory_is_claimed() {
 	stores_to p2pmem2 nvme-pmr "$LAB_BETA_BDF" '0xe14|0xe18'
 	equal "of PMRMSC, whose low half is 0xe14" '0xe14 0xe18 0xe14 0xe18 0xe14' "$STORES"
@@ -140,7 +140,7 @@ no_host_memory_is_claimed() {
 	fi
 }
 
-# On 6.x a reset disables the CMB: it is enabled again before anyone uses it.
+# On 6.x a reset disables the CMB: it is enabled again before it is used.
 cmb_after_reset() {
 	echo 1 >"$(reset_attribute "$LAB_ALPHA_BDF")"
 	data_on_alpha "$MIB"
@@ -156,7 +156,7 @@ page_type_p2pdma() {
 	uapi probe-switch "$LAB_ALPHA_BDF"
 }
 
-# They have one memory type: what was asked for besides is not left out in silence.
+# P2PDMA pages have one memory type, so another one in the request is refused rather than ignored.
 p2pdma_memtype() {
 	donard-cli region remove p2pmem0
 	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2 >/dev/null; give_to_group p2pmem0"
@@ -180,7 +180,7 @@ of_ring() {
 	within 10 region_is_free p2pmem0
 }
 
-# What root left is not what a user's ring reads.
+# A user's ring does not read bytes that root left.
 ring_shows_nothing_else() {
 	random_file "$WORK/data" $((4 * MIB))
 	regio write p2pmem0 0 $((4 * MIB)) "$WORK/data"
@@ -220,7 +220,7 @@ add_refused() {
 	equal "regions" "${before[*]}" "${after[*]}"
 }
 
-# What a durable SYNC answers for must not lie in a cache.
+# Bytes for which a durable SYNC vouches must not lie in a cache.
 no_write_back_for_persistent() {
 	donard-cli region remove p2pmem2
 	at_end "region_exists p2pmem2 || donard-cli region add --kind nvme-pmr --device $LAB_BETA_BDF; give_to_group p2pmem2"
@@ -280,7 +280,7 @@ t "FLR under the PMR is told once" function_reset_is_told p2pmem2 "$LAB_BETA_BDF
 core t "controller reset under the CMB is told once" cmb_reset_is_told
 t "no write-back for persistent memory" no_write_back_for_persistent
 t "BAR that is not prefetchable" unprefetchable
-# What stays of percpu_ref_init() is a leak to the debug kernels.
+# The debug kernels would report the allocation of percpu_ref_init() as a leak.
 can debug || t "a range that the kernel half made" half_made_range_is_told
 core t "barrier of the PMR" pmr_barrier
 core t "barrier of a write with O_DSYNC" pmr_barrier_of_a_write
