@@ -42,7 +42,7 @@ reset_ends_it() {
 	of_access read-sees-stores
 }
 
-# A call stands still in its caller's memory: whoever should fill that in does so when the region has ended.
+# A call stalls on its caller's memory, which the test fills in only after the region has ended.
 stalled() {
 	begin "$1"
 	exits 1 'in use|busy' rmmod p2pmem
@@ -89,7 +89,7 @@ freezes() {
 	fail "in $n times it was never frozen in a call of the module, but always after it"
 }
 
-# Who waits for a holder waits on when the machine is awake again.
+# A removal that waits for a holder goes on waiting after the machine has slept.
 removal_sleeps() {
 	hold vmsplice
 	in_background donard-cli region remove p2pmem0

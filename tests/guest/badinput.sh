@@ -27,7 +27,7 @@ refuses() {
 	exits "$status" "$regex" donard-cli "$@"
 	after=$(fingerprint)
 	exactly "fingerprint after '$*'" "$before" "$after"
-	# The kernel makes some of its own late on a slow host.
+	# On a slow host the kernel makes some of its own nodes late.
 	equal "names in /dev after '$*'" "$nodes" "$(echo /dev/* /dev/.*)"
 }
 
@@ -40,7 +40,7 @@ missing_device() {
 	refuses 1 '/dev/mapper/vg-lv: there is no such device' copy p2pmem0 /dev/mapper/vg-lv --size 4096
 }
 
-# As in a container, or where no udev runs.
+# The node is missing, as in a container, or without udev.
 missing_node() {
 	local node alpha=${LAB_ALPHA#/dev/}
 	for node in "$LAB_ALPHA" /dev/p2pmem0 /dev/p2pmem_control; do
@@ -63,7 +63,7 @@ missing_region() {
 	refuses 1 'p2pmem77.*no such region' info /dev/p2pmem77
 }
 
-# On ext4 the last of these would be a new file.
+# On ext4 the last of these names would make a new file.
 nearly_a_region() {
 	local word
 	mkfs.ext4 -q -F "$LAB_BETA"
@@ -136,7 +136,7 @@ past_end() {
 	refuses 1 'past the end' copy "$LAB_ALPHA" p2pmem0 --dst-offset 1G --size 4096
 }
 
-# A region that somebody else holds.
+# Another process holds the region.
 busy() {
 	holder mapping p2pmem0 $((512 * MIB)) >"$WORK/out" 2>&1 &
 	local pid=$!
@@ -179,7 +179,7 @@ node_on_nodev() {
 	refuses 1 'Permission denied. Its node is on a file system that is mounted with nodev' copy "$WORK/nodes/drive" p2pmem0 --size 4096
 }
 
-# As a container has it: all devices but a few are denied.
+# All devices but a few are denied, as in a container.
 node_of_denied_device() {
 	with_device_cgroup
 	exits 0 'proven' in_device_cgroup donard-cli copy "$LAB_ALPHA" p2pmem0 --size 4096
@@ -194,7 +194,7 @@ no_sysfs() {
 	done
 }
 
-# With ever more descriptors, from as many as the loader needs on.
+# Allows one descriptor more each time, beginning with as many as the loader needs.
 few_descriptors() {
 	local most status=1
 	for ((most = 4; status; most++)); do
@@ -286,7 +286,7 @@ json_errors() {
 	equal "code" no-such-region "$(jq -r .error.code <<<"$out")"
 }
 
-# A container's node from before the regions were added anew. What it leads to is left alone.
+# A container's node is older than the regions, which were added again. The device behind it is left alone.
 stale_node() {
 	local number
 	number=$(attr p2pmem2 dev)

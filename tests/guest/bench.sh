@@ -211,7 +211,7 @@ gpu_by_each_way() {
 		--block-sizes 64K --queue-depths 1,4
 }
 
-# What went by Linux AIO is not taken for what io_uring costs.
+# Figures of Linux AIO are not taken for those of io_uring.
 without_uring() {
 	local -a few=(--size 1M --block-sizes 64K --queue-depths 4 --rounds 1 --methods "donard,queue,queue-registered,dd")
 	local filter='[.samples[] | select(.aio) | .method] | unique'
@@ -245,7 +245,7 @@ what_cannot_be_compared() {
 	within 5 region_is_free p2pmem0
 }
 
-# What the methods tell is in no file system that may be full.
+# The methods' reports are kept in no file system, which might be full.
 nothing_fits_into_tmp() {
 	# shellcheck disable=SC2016  # for the shell inside
 	RESULT=$(unshare --mount bash -ec 'mount -t tmpfs -o size=4k tmpfs /tmp; head -c 4096 /dev/zero >/tmp/all; exec "$@"' bash \
@@ -272,7 +272,7 @@ from-region $LAB_BETA_BDF $LAB_GPU_BDF switch: $(control_of "$LAB_BETA_BDF")" "$
 		--block-sizes 64K --rounds 1 --methods donard
 }
 
-# As udev makes it, which does not run here.
+# Makes the link that udev would make, which does not run here.
 link_names_region() {
 	mkdir -p /dev/p2pmem/by-name
 	ln -s ../../p2pmem0 /dev/p2pmem/by-name/scratch
@@ -307,7 +307,7 @@ fio_has_one_place() {
 	within 5 region_is_free p2pmem2
 }
 
-# As in /dev/disk/by-id.
+# Uses a link such as those in /dev/disk/by-id.
 link_names_drive() {
 	ln -s "$LAB_ALPHA" "$WORK/nvme-QEMU_alpha"
 	ln -s "$LAB_BETA" "$WORK/nvme-QEMU_beta"
@@ -367,7 +367,7 @@ rdma_samples() {
 		.p50 <= .p99 and .p99 <= .max)'
 }
 
-# Without --iterations there are as many requests as are to be in flight.
+# Without --iterations there are at least as many requests as may be in flight.
 rdma_in_flight() {
 	offer dram "$PORT"
 	bench rdma "$LAB_PEER_ADDR" --direction write --block-sizes 4K --queue-depths 1200 --rounds 1
@@ -577,7 +577,7 @@ table_here_text() {
 		--iterations 5 --rounds 1 --meter none
 }
 
-# What is persistent is asked for first, and test data may overwrite it then.
+# Persistent memory is overwritten by test data only with consent.
 table_here_persistent() {
 	with_rdma
 	exits 1 'p2pmem2: its memory is persistent.* give --allow-persistent' donard-cli bench table1 --here "$LAB_ADDR" gpu=p2pmem0 \

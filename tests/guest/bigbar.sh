@@ -29,7 +29,7 @@ memory_of_struct_pages() {
 	awk '$1 == "nr_memmap_pages" { print $2 }' /proc/vmstat
 }
 
-# In pages of 4 KiB: 64 bytes for each; two pages for each folio (VMEMMAP_RESERVE_NR, include/linux/mm.h).
+# The struct pages take 64 bytes for each page of 4 KiB, or two pages for each folio (VMEMMAP_RESERVE_NR, include/linux/mm.h).
 struct_pages_cost() {
 	local folio cost before bytes
 	added 4096
@@ -48,7 +48,7 @@ struct_pages_cost() {
 	done
 }
 
-# 1 GiB by one fault; pages come 512 at a time. What must be zeroed before is zeroed in pieces, which are no faults.
+# One fault maps 1 GiB; single pages are mapped 512 at a time. Memory that must be zeroed first is zeroed in pieces, which are no faults.
 one_entry_maps_a_folio() {
 	local before
 	added "$GIB"
@@ -132,15 +132,15 @@ removed_while_mapped() {
 	kill -USR2 "$pid"
 }
 
-# in_pieces LIST - memory that is free in so many pieces each is allocated and given back, by "bench setup". Before that every
-# second granule is claimed, by a call each. It takes the place of the shell.
+# in_pieces LIST - "bench setup" allocates and frees memory of which so many pieces are free. Before that, it claims every second
+# granule, by one call each. The program replaces the shell.
 in_pieces() {
 	exec donard-cli bench setup p2pmem0 --sizes 4K --live 0 --pieces "$1" --rounds 1 --json >"$WORK/setup" 2>"$WORK/said"
 }
 
 readonly MANY=1000000
 
-# By this guest's clock, so the bound is far from both: a thousand times the time if it is linear, a million times if it is not.
+# Uses this guest's clock, so the bound is far from both outcomes: a thousand times the time if it is linear, a million times if not.
 a_million_pieces() {
 	local method times
 	added 4096

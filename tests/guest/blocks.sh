@@ -7,14 +7,14 @@ ZONED=$(grep -l host-managed /sys/class/block/nvme*/queue/zoned | sed -nE 's,.*/
 readonly ZONED
 readonly PARTIAL=$((MIB + 5000))
 
-# filled REGION - with bytes of which none may change that a copy does not own.
+# filled REGION - fills it with bytes that must not change outside of what a copy owns.
 filled() {
 	random_file "$WORK/before" $((2 * MIB))
 	regio write "$1" 0 $((2 * MIB)) "$WORK/before"
 	data_on_alpha "$PARTIAL"
 }
 
-# has REGION BYTES - that many bytes of the data, and behind them what was there before.
+# has REGION BYTES - does it have that many bytes of the data, and the former bytes behind them?
 has() {
 	regio read "$1" 0 $((2 * MIB)) "$WORK/seen"
 	same_bytes "$1, the copy" "$WORK/seen" "$WORK/data" "$2"
@@ -59,7 +59,7 @@ between() {
 	same_bytes "$2" "$WORK/seen" "$WORK/data" "$PARTIAL"
 }
 
-# into_file BYTES BOUNCED - on a file system of smaller blocks: what is behind the last whole block of alpha goes by the page cache.
+# into_file BYTES BOUNCED - copies to a file system with smaller blocks: bytes behind the last whole block of alpha go by the page cache.
 into_file() {
 	mkfs.ext4 -q -F -b 4096 "$LAB_BETA" 64M
 	mkdir -p /mnt/fs
@@ -128,7 +128,7 @@ node_of() {
 	done
 }
 
-# By the block layer and by NVMe commands bytes go to the namespace that was named, and to no other.
+# Bytes go to the named namespace and to no other, both by the block layer and by NVMe commands.
 numbers_with_gaps() {
 	local seven before others="head -q -c $((4 * MIB)) /mnt/lab/alpha.img /mnt/lab/zoned.img"
 	seven=$(node_of 7)
@@ -147,7 +147,7 @@ numbers_with_gaps() {
 	exactly "sum of the others" "$before" "$($others | sha256sum)"
 	copy "$seven" p2pmem0+8M --size $((2 * MIB)) --passthrough
 	same_bytes "the BAR" "$(backing gpu)" "$WORK/data" $((2 * MIB)) $((8 * MIB))
-	# Of the drive's own memory the emulator may refuse to compare with pieces.
+	# The emulator may refuse to compare pieces of the drive's own memory.
 	RESULT=$(donard-cli doctor --json --probe) || true
 	equal "what doctor says of the drive" "proven proven" "$(jq -r --arg drive "$LAB_ALPHA_BDF" \
 		'.pairs[] | select(.client_bdf == $drive and .memory == "p2pmem0") | "\(.read.state) \(.write.state)"' <<<"$RESULT")"

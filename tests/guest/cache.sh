@@ -14,7 +14,7 @@ commands_seen() {
 	grep -c pci_nvme_io_cmd "$WORK/trace" || true
 }
 
-# --- what is acknowledged ---
+# --- acknowledgements ---
 
 # All of it by one client, with no drive command before the last acknowledgement, and a barrier at least for the last group. The
 # drive sees as many as the server asked for: a read of PMRSTS is one, and nothing else about a write reads it.
@@ -61,7 +61,7 @@ destages_straight() {
 	equal "requests by Linux AIO" "${BY_AIO:-false}" "$(of aio)"
 }
 
-# What the drive was told to flush the log forgets.
+# The log forgets records once the drive was told to flush them, so a drive that does not flush is refused.
 refuses_unflushed_drive() {
 	local cache=/sys/block/${LAB_ALPHA##*/}/queue/write_cache
 	at_end "echo 'write back' >$cache"
@@ -120,21 +120,21 @@ trims() {
 	says 'acknowledged 4096' write 4096 4096 2
 	says 'done' destage
 	equal "trims" 1 "$(of trims)"
-	# What was trimmed is not written back.
+	# Trimmed blocks are not written back.
 	on_drive 'differs at 0' 0 4096 1
 	on_drive 'differs at 8192' 8192 57344 1
 	on_drive 'equal 4096' 4096 4096 2
 	on_drive 'equal 65536' 65536 65536 1
 }
 
-# As clients of devices that do DMA have to.
+# Clients of devices that do DMA have to read back.
 reads_back() {
 	fresh --no-cleaner --high 90 --read-back
 	says 'acknowledged 1048576' write 0 "$MIB" 9 4096 16
 	says "equal $MIB" read 0 "$MIB" 9 65536
 }
 
-# By commands of the drive, which no counter of the block layer sees.
+# NVMe commands write to the drive, and no counter of the block layer counts them.
 passthrough() {
 	fresh --no-cleaner --high 90 --passthrough
 	says 'acknowledged 1048576' write 0 "$MIB" 10 65536
@@ -185,7 +185,7 @@ killed_server() {
 	on_drive "equal $((2 * MIB))" 0 $((2 * MIB)) 8
 }
 
-# Its window is fenced; what it was told is durable stays, and the next client has another window.
+# The killed client's window is fenced. Writes that it was told are durable stay, and the next client gets another window.
 killed_client() {
 	fresh --no-cleaner --high 90 --clients 2
 	client follow 0 32768 1 4096 >"$WORK/acknowledged" 2>/dev/null &
@@ -203,8 +203,8 @@ more_lines_than() {
 	(($(wc -l <"$2") > $1))
 }
 
-# One client here and one on the other machine, where there are two, each at blocks of its own. The one here is killed: the
-# other's writes go on, and what either was told is durable is there.
+# One client runs here, and one on the other machine if there are two, each with blocks of its own. The one here is killed: the other's
+# writes go on, and all that either was told is durable is there.
 killed_beside_another() {
 	local killed
 	fresh --no-cleaner --high 90 --clients 3
@@ -228,7 +228,8 @@ killed_beside_another() {
 	drain
 }
 
-# With one window there is no place for a second client. What the first one leaves in it goes to the drive, before anybody asks.
+# With one window there is no place for a second client. The server writes what the first client left to the drive before another one
+# asks.
 one_window() {
 	fresh --no-cleaner --high 90 --clients 1
 	client follow 0 32768 1 4096 >"$WORK/acknowledged" 2>/dev/null &
@@ -312,7 +313,7 @@ refuses_foreign_data_at_the_end() {
 	forget_log
 }
 
-# What has the socket's name and is no socket is somebody's.
+# A file with the socket's name that is no socket belongs to somebody, and is left alone.
 refuses_a_foreign_status_path() {
 	forget_log
 	echo mine >"$WORK/socket"
@@ -414,7 +415,7 @@ nvram_is_back() {
 	give_to_group p2pmem2
 }
 
-# Removing the region goes through, and what was acknowledged is in the NVRAM when it is back.
+# The region can be removed, and acknowledged data are in the NVRAM when it is back.
 region_removed() {
 	fresh --no-cleaner --high 90
 	says 'acknowledged 65536' write 0 65536 12
@@ -427,7 +428,7 @@ region_removed() {
 	says 'equal 65536' read 0 65536 12
 }
 
-# As many samples as asked for, with what the server did.
+# Prints as many samples as asked for, which show the server's work.
 follows() {
 	fresh --no-cleaner
 	says 'acknowledged 65536' write 0 65536 1
@@ -438,7 +439,7 @@ follows() {
 	matches "fill" '16 of [0-9]+ records.*the oldest came, or was recovered, [0-9]+ ms ago' "$(cat "$WORK/fill")"
 }
 
-# Whatever the umask of whoever started the server.
+# Other users may ask, whatever umask the server was started with.
 others_may_ask() {
 	rm -rf /run/donard
 	umask 077
@@ -446,7 +447,7 @@ others_may_ask() {
 	setpriv --reuid other --regid other --init-groups donard-cli cache status "$NVRAM" | grep '^fill'
 }
 
-# After a boot nobody has made the folder.
+# After a boot the folder does not exist yet.
 status_by_a_word() {
 	rm -rf /run/donard
 	fresh --no-cleaner --status blue
@@ -463,8 +464,8 @@ raw() {
 	limited ${LAB_PEER_ADDR:+labctl peer} rdmaraw "$LAB_ADDR" "$PORT" cache "$@" </dev/null || echo "rdmaraw: status $?"
 }
 
-# Before it lie records of the log, or another client's window. siw learns of the refusal when its queue pair is taken from
-# under it.
+# In front of the window lie records of the log, or another client's window. siw notices the refusal only when its queue pair is
+# destroyed.
 keeps_to_its_window() {
 	local at length refusal='^remote access error$'
 	[[ $LAB_FABRIC != siw ]] || refusal='^(remote access error|cut off|local QP operation error)$'

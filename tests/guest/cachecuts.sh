@@ -154,7 +154,7 @@ fio_over_a_cut() {
 	end_server "$SERVER"
 }
 
-# By nbdkit's filter, as docs/cache-disk.md has it: the disk is mounted all the time.
+# Uses nbdkit's filter as in docs/cache-disk.md; the disk stays mounted all the time.
 database_in_a_pause() {
 	local NBDKIT_OPTIONS=(--filter=retry) NBDKIT_PARAMETERS=("retries=$((100 * PATIENCE))" retry-delay=5 retry-exponential=no)
 	RANDOM=$((SEED % 32768))

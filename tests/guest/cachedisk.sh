@@ -13,8 +13,8 @@
 . helpers/disk.sh
 
 NVRAM=p2pmem2
-# Of the other guest, where it may have another name. It is not the drive with the NVRAM: the emulator fails a command of several
-# pieces in a drive's own PMR (its list of them is in DRAM).
+# The other guest's drive, which may have another name there. It is not the drive with the NVRAM: the emulator fails a command with
+# several pieces in a drive's own PMR (the list of them is in DRAM).
 # shellcheck disable=SC2016  # the other guest's
 BACKING=$(labctl peer bash -c '. <(labctl env); echo "$LAB_ALPHA"' </dev/null)
 readonly BACKING
@@ -58,7 +58,7 @@ there_and_back() {
 	cmp "$WORK/data" "$WORK/back"
 }
 
-# What is posted at once is eight seconds under way, four times as long as the server may be silent.
+# Requests that are posted at once take eight seconds, four times as long as the server may be silent.
 over_a_slow_link() {
 	slow_wire
 	serve --clients 1 --high 95
@@ -185,7 +185,7 @@ part_of_a_block() {
 	exits 2 'past the end' donard-cli cache get "$LAB_PEER_ADDR" dram --offset 1T --size 4K
 }
 
-# got DST REASON - what it says of DST, which is what a copy says of it.
+# got DST REASON - the report about DST is the same as a copy's.
 got() {
 	client get "$1" --size 1M
 	equal "durable, in $RESULT" "$([[ $2 ]] && echo false || echo true)" "$(field durable)"
@@ -213,7 +213,7 @@ not_durable() {
 	got "$WORK/got" 'whether a flush reaches the medium is not known: .*file system.*'
 }
 
-# Before a byte of it has gone anywhere.
+# The put is refused before any byte is sent.
 does_not_fit() {
 	local drive_bytes
 	serve
@@ -236,7 +236,7 @@ does_not_fit() {
 	[[ ! -e /dev/nvme9n1 ]] || fail "a file appeared in /dev"
 }
 
-# As the drive itself has it, in the other guest.
+# Checks the drive itself, in the other guest.
 reaches_the_drive() {
 	serve --no-cleaner
 	random_file "$WORK/data" "$MIB"
@@ -306,7 +306,7 @@ peer_drive() {
 	labctl peer labctl fault alpha "$1" </dev/null
 }
 
-# Who waits for a drive that fails is told so, and may end it; when the drive works again, all goes on.
+# A client that waits for a failing drive is told so, and can be stopped; when the drive works again, everything goes on.
 waits_for_the_drive() {
 	local status
 	serve --no-cleaner --high 90 --timeout 60
@@ -328,7 +328,7 @@ waits_for_the_drive() {
 	equal "the server's word" '' "$(jq -r .drive_error <<<"$status")"
 }
 
-# What DST cannot take is refused before a byte of it has gone anywhere, and no file is made.
+# A get that DST cannot take is refused before any byte is moved, and no file is made.
 get_has_no_room() {
 	local bytes before
 	serve
@@ -347,7 +347,7 @@ get_has_no_room() {
 	[[ ! -e $WORK/none && ! -e $WORK/small/none ]] || fail "a refusal made the file"
 }
 
-# Where the kernel refuses root itself to "make" a file that is there.
+# The kernel refuses even root to open this existing file with O_CREAT.
 others_file() {
 	local rule=/proc/sys/fs/protected_regular
 	serve
@@ -442,7 +442,7 @@ more_clients_than_windows() {
 
 # --- the end of a connection ---
 
-# What was acknowledged before is there when it is started again.
+# Data that were acknowledged before are there after a restart.
 server_is_killed() {
 	local status=0
 	serve
@@ -455,7 +455,7 @@ server_is_killed() {
 	labctl peer pkill -KILL -x donard-cli </dev/null
 	within "$SECONDS_TO_NOTICE" ended "$CLIENT"
 	wait "$CLIENT" || status=$?
-	# On an idle host it may have been quicker than the signal.
+	# On an idle host the command may end before the signal comes.
 	if ((status)); then
 		equal "status of the client" 1 "$status"
 		matches "code of the client, in $(cat "$WORK/client")" '^(peer-lost|peer-silent|withdrawn)$' \
@@ -492,12 +492,12 @@ disk_has_the_drives_shape() {
 	done
 }
 
-# disk_asks REQUEST OFFSET LENGTH [fua] - by a connection of its own
+# disk_asks REQUEST OFFSET LENGTH [fua] - sends the request by a connection of its own.
 disk_asks() {
 	disk "python3 python/nbd.py \"\$unixsocket\" $*" 2>"$WORK/nbd.err" || fail "$*: $(cat "$WORK/nbd.err")"
 }
 
-# Where a power cut empties the NVRAM, what is asked for with FUA is on the drive when it completes. Nothing else is.
+# With volatile NVRAM, a write with FUA is on the drive when it completes, and no other write is.
 disk_forces_what_is_volatile() {
 	NVRAM=p2pmem0
 	serve --volatile-ok --no-cleaner --high 90
@@ -509,7 +509,7 @@ disk_forces_what_is_volatile() {
 	equal "records, and flushes of the drive, after a trim with FUA" '0 2' "$(served records) $(served drive_flushes)"
 }
 
-# What was trimmed is not written to the drive, which may keep the bytes that it had. What lies beside it is.
+# Trimmed blocks are not written to the drive, which may keep its old bytes. Blocks beside them are written.
 disk_trims() {
 	serve --no-cleaner --high 90
 	random_file "$WORK/data" $((3 * MIB))
@@ -542,7 +542,7 @@ on_ext4() {
 	umount "$WORK/mnt"
 }
 
-# What the page cache had is gone by then.
+# The page cache has been dropped by then.
 on_ext4_again() {
 	local seen
 	disk_is_sound
@@ -566,8 +566,8 @@ file_system_and_database() {
 	with_disk on_ext4_again
 }
 
-# As docs/cache-disk.md has it, with a mkfs that discards. What four connections leave in their parts of the log keeps the next
-# four out until the drive has it, and they wait.
+# Follows docs/cache-disk.md, with a mkfs that discards. The data that four connections leave in their parts of the log keep the next
+# four out until the drive has them, so those wait.
 disk_by_four_connections() {
 	local NBD_CLIENT_OPTIONS=(-C 4 -timeout 86400) MKFS_OPTIONS=()
 	local NBDKIT_OPTIONS=(--filter=blocksize) NBDKIT_PARAMETERS=(minblock=4096)
@@ -586,7 +586,7 @@ write_waits() {
 	[[ $before == "$(awk '{print $5}' /sys/block/nbd0/stat)" ]] && awk '$2 == 0 {exit 1}' /sys/block/nbd0/inflight
 }
 
-# A write waits for the server's drive, and its client breaks off: what it writes by its next connection stays.
+# A write waits for the server's drive, and its client disconnects. Data that the client writes by its next connection stay.
 disk_disconnected() {
 	local waited
 	serve --no-cleaner --high 90 --clients 8

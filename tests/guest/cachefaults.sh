@@ -13,7 +13,7 @@ LIBRARY=$(readlink -f /usr/lib/libdonard.so)
 readonly LIBRARY
 readonly PRELOADED=/opt/donard/tests/bin
 
-# --- what is waited for ---
+# --- waits ---
 
 # said EVENT REGEX - its newest message
 said() {
@@ -98,7 +98,7 @@ drive_fails_and_log_is_full() {
 	on_drive "equal $((8 * MIB))" 0 $((8 * MIB)) 3
 }
 
-# A read that fails is told to who asked; the server and all others go on.
+# A failed read is reported to the client that asked; the server and all others go on.
 drive_fails_reads() {
 	fresh --no-cleaner --high 90
 	says 'acknowledged 65536' write 0 65536 1
@@ -119,7 +119,8 @@ drive_fails_reads() {
 	says 'equal 65536' read $((MIB)) 65536 2
 }
 
-# Told so while it is served: each flush succeeds then, and the log keeps what it would have forgotten.
+# The drive is set to drop flushes while it is served. Each flush succeeds then, and the log keeps the records that it would have
+# forgotten.
 drive_is_not_flushed_any_more() {
 	local cache=/sys/block/${LAB_ALPHA##*/}/queue/write_cache
 	fresh --no-cleaner --high 90
@@ -281,7 +282,7 @@ nvram_is_reset() {
 	says "equal $((4 * MIB))" read 0 $((4 * MIB)) 1 65536
 }
 
-# What volatile memory has lost does not come to the drive.
+# Bytes that volatile memory has lost are not written to the drive.
 volatile_nvram_is_reset() {
 	forget_log
 	NVRAM=p2pmem0
@@ -298,7 +299,7 @@ volatile_nvram_is_reset() {
 	zero_volatile_log
 }
 
-# It answers nothing any more, and nobody was told: what is written to it vanishes. The device is lost for this boot.
+# The device stops answering without notice, and writes to it vanish. It is lost for this boot.
 nvram_dies() {
 	fresh --no-cleaner --high 90
 	in_background follow 0 32768 1 4096
@@ -393,8 +394,8 @@ flip_bits() {
 	done
 }
 
-# refuses_damage CODE REGEX AT... - these spoiled: says so, and changes nothing; to format it ends with CODE. Then they are as
-# before.
+# refuses_damage CODE REGEX AT... - spoils these bytes: the server reports that, and changes nothing, and a format ends with CODE.
+# Then restores the bytes.
 refuses_damage() {
 	local code=$1 regex=$2
 	shift 2
@@ -454,7 +455,7 @@ log_is_truncated() {
 	refuses 1 damaged --volatile-ok
 	matches "message" 'a part of the log is missing.*Give it all' "$(cat "$WORK/refused")"
 	refuses 1 damaged --volatile-ok --format
-	# The log, and nothing of the place for reads behind it.
+	# Room for the log, and none for reads behind it.
 	gpu_region --length 62M
 	refuses 1 damaged --volatile-ok
 	matches "message" 'a part of the NVRAM is missing.*Give it all' "$(cat "$WORK/refused")"
@@ -589,7 +590,7 @@ each_allocation_fails() {
 	says 'equal 65536' read 0 65536 1
 }
 
-# To format it, the server looks whether it has records. What it could not look at is not damaged.
+# Before a format the server checks whether there are records. A log that could not be read is not called damaged.
 each_allocation_fails_to_format() {
 	local number
 	fresh --no-cleaner --high 90
@@ -638,7 +639,7 @@ linear() {
 	echo "0 $(sectors_of "$LAB_ALPHA") linear $LAB_ALPHA 0"
 }
 
-# What donard does not know to pass data on, it does not serve from.
+# donard serves from no device-mapper target that it does not know to pass data on.
 refuses_targets() {
 	modprobe dm-flakey
 	modprobe dm-log-writes
@@ -651,7 +652,8 @@ refuses_targets() {
 	matches "message" "the target 'log-writes', which .*linear or striped" "$(cat "$WORK/refused")"
 }
 
-# fails_for_a_while NAME BAD-TABLE GOOD-TABLE - the mapped device below a running server; what is acknowledged comes to the drive.
+# fails_for_a_while NAME BAD-TABLE GOOD-TABLE - the mapped device below a running server fails and recovers; acknowledged data reach the
+# drive.
 fails_for_a_while() {
 	blkdiscard -f -z -l 16M "$LAB_ALPHA"
 	fresh --no-cleaner --high 90
@@ -677,7 +679,7 @@ flakey_drive() {
 	fails_for_a_while lab-flakey "$(flakey 0 1 1 error_writes)" "$(flakey 1 0)"
 }
 
-# What is written goes nowhere, and no error tells: as of a drive that does not really read from the NVRAM.
+# Writes are lost without an error, as with a drive that cannot read from the NVRAM.
 drive_drops_writes() {
 	modprobe dm-flakey
 	mapped lab-flakey "$(flakey 1 0)"

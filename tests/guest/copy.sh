@@ -51,7 +51,7 @@ holds() {
 	esac
 }
 
-# name_of SIDE source|target - as donard-cli is told.
+# name_of SIDE source|target - prints the name for donard-cli.
 name_of() {
 	case $1 in
 	alpha | beta) drive_of "$1" ;;
@@ -101,7 +101,8 @@ bar_to_bar() {
 	holds bar "$WORK/data"
 }
 
-# moved_within SIDE FROM TO BYTES [ARG...] - in a region that holds $WORK/data, which becomes what is then expected.
+# moved_within SIDE FROM TO BYTES [ARG...] - moves bytes within a region that holds $WORK/data, and changes that file to the expected
+# content.
 moved_within() {
 	local side=$1 from=$2 to=$3 bytes=$4 name
 	shift 4
@@ -237,7 +238,7 @@ file_is_not_truncated() {
 	same_bytes behind /mnt/fs/target "$WORK/long" "$MIB" $((2 * MIB)) $((2 * MIB))
 }
 
-# The kernel sends no flush to a drive whose cache somebody called write-through, whatever the drive says.
+# The kernel sends no flush to a drive whose cache was declared write-through, whatever the drive itself reports.
 drive_is_not_flushed() {
 	local disk=${LAB_BETA##*/} cache
 	cache=/sys/block/$disk/queue/write_cache
@@ -260,7 +261,7 @@ ends_with_its_barrier() {
 	equal durable true "$(field durable)"
 }
 
-# By commands of a drive, and by the CPU.
+# Written by a drive's commands, and by the CPU.
 pmr_is_durable() {
 	direction alpha pmr
 	ends_with_its_barrier alpha
@@ -291,7 +292,7 @@ witnessed() {
 	holds "$to" "$WORK/data"
 }
 
-# in_area DIRECTION.AREA - the payload, and no more than the proof's blocks besides.
+# in_area DIRECTION.AREA - the area has the payload, and at most the proof's blocks besides.
 in_area() {
 	local seen
 	seen=$(jq ".bytes.${1%.*}.${1#*.}" <"$WORK/witness")
@@ -320,7 +321,7 @@ protection_information() {
 	exits 3 'formatted with protection information, and the CPU reads all data' donard-cli copy p2pmem0 "$LAB_BETA" --size 1M
 	! can passthrough || exits 3 '--passthrough cannot be used for its namespace: it is formatted with protection information' \
 		donard-cli copy "$LAB_BETA" p2pmem0 --size 1M --passthrough
-	# With native multipath the drive's path has files of its own.
+	# With native multipath each path of the drive has files of its own.
 	for folder in /sys/block/"$head" /sys/block/"${head%n*}"c*n*; do
 		[[ -d $folder ]] || continue
 		echo 0 >"$folder/integrity/read_verify"
@@ -409,7 +410,7 @@ neighbours() {
 	done
 }
 
-# Parts of a page, each into a page of its own, and what lies behind them stays.
+# Parts of a page go to a page each, and the bytes behind them stay.
 small_neighbours() {
 	local i at
 	declare -gA PARALLEL=()
@@ -432,7 +433,7 @@ small_neighbours() {
 	done
 }
 
-# What earlier copies left, at both ends of the region and behind the source, is there after a copy from it.
+# Bytes that earlier copies left, at both ends of the region and behind the source, are unchanged after a copy from it.
 nobodys_bytes_stay() {
 	local at size ends
 	size=$(attr p2pmem0 size)
@@ -491,7 +492,7 @@ moved_by_aio() {
 	equal "fixed_buffers" false "$(field fixed_buffers)"
 }
 
-# As in most containers: the same bytes by the same routes, and without --passthrough only.
+# io_uring is refused, as in most containers: the same bytes take the same routes, but --passthrough is refused.
 without_uring() {
 	local sysctl=/proc/sys/kernel/io_uring_disabled
 	moved_by_aio bar alpha forbid EPERM io_uring
@@ -509,7 +510,7 @@ without_uring() {
 	moved_by_aio bar alpha
 }
 
-# As where a filter knows some of its calls, or is older than they.
+# A filter knows only some of io_uring's calls, or is older than they are.
 without_some_of_uring() {
 	with_file_system ext4 "$LAB_BETA"
 	moved_by_aio alpha cmb forbid ENOSYS io_uring
@@ -552,7 +553,7 @@ passed_pmr() {
 	refused 3 "the drive.s own memory" p2pmem2 "$LAB_BETA"
 }
 
-# By the emulator's word: all of it in one direction, into one area, and none in RAM.
+# The emulator's trace shows that all bytes went in one direction, to one area, and none to RAM.
 passed_witness() {
 	VIA=(--passthrough)
 	witnessed alpha bar read.gpu
@@ -626,7 +627,7 @@ shrink_partition() {
 	END
 }
 
-# A partition that shrinks in mid copy: what lies behind its new end is somebody else's.
+# A partition shrinks during the copy: the bytes behind its new end belong to another partition.
 passed_shrinking() {
 	local part=${LAB_BETA}p1 start=32 last=80
 	partition_table "$LAB_BETA" $((start * MIB / 512)) $((64 * MIB / 512))
@@ -694,7 +695,7 @@ passed_old_kernel() {
 	refused 3 "needs Linux 6.12" "$LAB_ALPHA" p2pmem0
 }
 
-# core_once t ... - in the gate by one page type: what it shows beside the route is not the page type's.
+# core_once t ... - runs in the gate with one page type, since the result, apart from the route, does not depend on it.
 core_once() {
 	if [[ $type == generic ]]; then core "$@"; else "$@"; fi
 }

@@ -91,7 +91,7 @@ on_each_processor() {
 	within 10 region_is_free p2pmem0
 }
 
-# By P2PMEM_IOC_COPY: each region counts its side.
+# For P2PMEM_IOC_COPY each region counts its own side.
 copies() {
 	counts_of p2pmem2
 	donard-cli copy p2pmem0 p2pmem2 --size 1M
@@ -164,7 +164,7 @@ top_of_others() {
 	matches "top of the group" '^donard-cli top' "$(as user donard-cli top --count 1)"
 }
 
-# An open region delays its removal: top opens none. Nor does it ask for holders when told not to.
+# An open file delays a region's removal, so top opens none. It does not read the holders either if told not to.
 top_opens_no_region() {
 	strace -f -e trace=openat -o "$WORK/opened" donard-cli top --count 1
 	matches "what top read" 'p2pmem0/holders' "$(cat "$WORK/opened")"
@@ -225,10 +225,10 @@ p2pmem_unpin: p2pmem0 by=dma-buf length=2097152" "$(cat "$WORK/trace")"
 	within 10 region_is_free p2pmem0
 }
 
-# The module goes although somebody listens; its events go with it, and come back.
+# The module can be unloaded while its events are traced; they vanish with it, and come back.
 unloaded_while_traced() {
 	at_end "[[ -d /sys/module/p2pmem ]] || { insmod /opt/donard/modules/p2pmem.ko; /opt/lab/regions >/dev/null; }"
-	# The kernel drops what was traced, since nobody can format it any more.
+	# The kernel drops the recorded events, since it cannot format them any more.
 	traced rmmod p2pmem
 	[[ ! -e $EVENTS ]] || fail "$EVENTS is still there"
 	insmod /opt/donard/modules/p2pmem.ko

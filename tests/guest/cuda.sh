@@ -83,7 +83,7 @@ memory_freed_in_flight() {
 	memory in_flight "$LAB_ALPHA" alpha
 }
 
-# Without persistent pins, generic pages have to be asked for by name.
+# Without persistent pins, root has to ask for generic pages by name.
 revocable_memory() {
 	local page_type=generic
 	[[ " $LAB_CAN " != *" p2pdma "* ]] || page_type=p2pdma
@@ -109,14 +109,14 @@ memory_outside_of_region() {
 
 # --- gpu:N as an end of a copy ---
 
-# words_alike A B BYTES - how many whole words of both are the same at the same place; BYTES is below 16 MiB. Of a part of a
-# word chance makes some alike: one byte of 256.
+# words_alike A B BYTES - prints how many whole words are the same at the same place; BYTES is below 16 MiB. A part of a word may be the
+# same by chance: one byte of 256 is.
 words_alike() {
 	local bytes=$(($3 / 8 * 8))
 	comm -12 --nocheck-order <(head -c "$bytes" "$1" | od -Ax -v -tx8 -w8) <(head -c "$bytes" "$2" | od -Ax -v -tx8 -w8) | grep -c ' ' || true
 }
 
-# Of scattered memory: what the drive wrote by the BAR and what the GPU reads meet in no other way.
+# The memory is scattered, so the GPU reads the drive's bytes only if the BAR leads to the right pages.
 copies_of_gpu() {
 	local size
 	with_gpu_region generic scatter=1
@@ -129,7 +129,7 @@ copies_of_gpu() {
 		equal "verified" true "$(field verified)"
 	done
 	equal "evidence" proven "$(field route_evidence)"
-	# Behind the copy the drive keeps what it had; no other copy has its bytes, and they are not all alike.
+	# The drive keeps its bytes behind the copy. The copied bytes are not those of another copy, and not all the same.
 	take_from_drive "$LAB_BETA" 0 $((2 * MIB)) "$WORK/beta"
 	random_file "$WORK/before" $((2 * MIB))
 	put_on_drive "$WORK/before" "$LAB_BETA" 0

@@ -5,7 +5,7 @@
 # shellcheck source=helpers/gpu.sh
 . ./helpers/gpu.sh
 
-# with_cufile SETTINGS PROGRAM... - with these in cufile.json; what it says goes to $WORK/said.
+# with_cufile SETTINGS PROGRAM... - runs it with these settings in cufile.json; its output goes to $WORK/said.
 with_cufile() {
 	printf '%s\n' "$1" >"$WORK/cufile.json"
 	CUFILE_ENV_PATH_JSON=$WORK/cufile.json CUFILE_LOGFILE_PATH=$WORK/cufile.log \
@@ -41,7 +41,7 @@ without_uring() {
 	matches "the log" 'go by Linux AIO.*seccomp' "$(cat "$WORK/cufile.log")"
 }
 
-# The largest stage is smaller than what is read, and polled for.
+# The largest stage is smaller than a read, and requests are polled for.
 with_settings() {
 	with_file_system ext4
 	runs host /mnt/fs/cufile '{ "properties": { "per_buffer_cache_size_kb": 64, "use_poll_mode": true },
@@ -65,7 +65,7 @@ mounted_drive() {
 	matches "the log" 'it is not known whether it is mounted' "$(cat "$WORK/cufile.log")"
 }
 
-# Also where it is allowed, or forced, to go through DRAM.
+# The same if compatibility mode is allowed or forced.
 registered_drive() {
 	local settings
 	for settings in '{}' "$ALLOWED" "$FORCED"; do
@@ -122,7 +122,7 @@ on_dm() {
 	runs host "/dev/dm-$(dmsetup info --noheadings -c -o minor cufile)"
 }
 
-# As lvextend does it.
+# Grows the drive as lvextend does.
 grown_drive() {
 	modprobe -q dm-mod
 	dmsetup create cufile --noudevsync >"$WORK/dmsetup" 2>&1 <<<"0 8192 linear $LAB_ALPHA 2048" || fail "dmsetup: $(cat "$WORK/dmsetup")"

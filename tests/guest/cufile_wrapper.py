@@ -236,7 +236,7 @@ def main():
     memory = Gpu() if kind == "gpu" else Host()
     cufile = CuFile()
     equal("cuFileGetVersion()", 1090, cufile.version())
-    # What younger libraries have, and a wrapper asks for before it uses it.
+    # Calls of newer libraries, for which a wrapper looks before it uses them.
     equal("names that are not there", [], [name for name in ("cuFileGetStatsL1", "cuFileGetBARSizeInKB") if cufile.has(name)])
     with cufile.driver():
         with cufile.file(path, os.O_RDWR) as handle, cufile.registered(memory.address, BYTES):

@@ -41,8 +41,8 @@ log_to_its_acknowledgement() {
 	echo "$1, acknowledgement $2: $BARRIERS reads of PMRSTS, $COMMANDS commands to drives"
 }
 
-# Each group has as many barriers as the next, the last of them before its acknowledgement, and no drive has a part in that. Of
-# a log that acknowledges too early, the trace shows a group's barriers less.
+# Each group has the same number of barriers, the last of them before its acknowledgement, and no drive is involved. For a log that
+# acknowledges too early, the trace has one group's barriers less.
 barriers_before_acknowledgements() {
 	local SEED=1 first ninth each commands
 	log_to_its_acknowledgement fill 1

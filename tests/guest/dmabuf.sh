@@ -12,7 +12,7 @@
 . helpers/import_reset.sh
 
 readonly EXPORT_BYTES=$((2 * MIB))
-# Importers that let go when they are told to, and those that cannot.
+# Importers that let go when they are told to, and importers that cannot.
 readonly OBEDIENT="dynamic revocable"
 
 modprobe_importer() {
@@ -107,7 +107,7 @@ says() {
 
 # --- addresses ---
 
-# nothing_for_cpu - of a table. CONFIG_DMABUF_DEBUG gives importers one of its own, which has entries without pages.
+# nothing_for_cpu - the table has no pages. CONFIG_DMABUF_DEBUG gives importers a table of its own, whose entries have none.
 nothing_for_cpu() {
 	if can debug; then
 		echo 'pages=0 cpu-entries=[0-9]+'
@@ -241,7 +241,7 @@ bad_requests() {
 	within 5 region_is_free p2pmem0
 }
 
-# On persistent memory a range has its place, and may have another owner.
+# In persistent memory a range has a fixed place, which may have another owner.
 not_owned() {
 	local size
 	size=$(attr p2pmem2 size)
@@ -252,7 +252,7 @@ not_owned() {
 	steps open p2pmem2 export 8192 4096
 }
 
-# Whoever is handed a dma-buf has no right to the rest of the file that it was made of.
+# A dma-buf gives no access to the rest of the file that it was made from.
 other_part() {
 	refused EINVAL remap open p2pmem0 export 0 4096 mmap remap 1
 }
@@ -276,7 +276,7 @@ struct_pages_wanted() {
 	refused EINVAL vmap open p2pmem0 export 0 4096 attach dynamic "$LAB_ALPHA_BDF" vmap
 }
 
-# What an unknown host bridge does with the requests concerns the whole machine.
+# An unknown host bridge may affect the whole machine, so using it needs the capability.
 unlisted_needs_capability() {
 	SAID=$(as user dmabuf open p2pmem0 export-unlisted 0 4096 2>&1) && fail "user may: $SAID"
 	matches "as user" "export-unlisted: EPERM" "$SAID"
@@ -288,7 +288,7 @@ mask_too_small() {
 	refused_saying 'its DMA mask, or its bus, does not reach the BAR: let an IOMMU' ERANGE map open p2pmem0 export 0 4096 attach dynamic "$LAB_GPU_BDF" map both
 }
 
-# Who cannot let go is not let in, unless root says so.
+# An importer that cannot let go is refused, unless root allows it.
 pinned_is_refused() {
 	equal "pinned_importers" 0 "$(attr p2pmem0 pinned_importers)"
 	refused_saying 'cannot be told to let go.*pinned_importers' EOPNOTSUPP attach \
@@ -330,7 +330,7 @@ owned() {
 	refused EBUSY claim open p2pmem0 claim "$1" "$EXPORT_BYTES"
 }
 
-# Whatever goes first, the memory stays until the last of file, dma-buf and attachment is gone.
+# The memory stays until the last of file, dma-buf and attachment is closed, in any order.
 closed_in_order() {
 	local first=$1 second=$2 third=$3 place
 	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach pinned "$LAB_ALPHA_BDF" map both \
@@ -413,7 +413,7 @@ exported_is_not_idle() {
 
 # --- removal ---
 
-# What an importer finds once its memory is revoked.
+# The calls of an importer whose memory is revoked, and their results.
 readonly AFTER_REVOCATION="state map both sync mmap sum detach attach dynamic"
 
 # taken_from MODE EVENT...
@@ -439,7 +439,7 @@ told() {
 	SAID=$(cat "$WORK/owner")
 	if [[ $1 == pinned ]]; then
 		mapped=1
-		# From 7.1 on an importer says whether it can be told; before, each is, and this one ignores it.
+		# From 7.1 on an importer declares whether it can be told to let go. Before, each is told, and this one ignores it.
 		! can revocable || notified=0
 		says map EBUSY
 	else
@@ -457,7 +457,7 @@ revoked_for() {
 	says attach ENODEV
 }
 
-# rmmod waits for what is open, even when the region is gone.
+# rmmod waits for open files, even if their region is gone.
 module_is_held_until_closed() {
 	begin witness open p2pmem0 export 0 4096 attach dynamic "$LAB_ALPHA_BDF" map both close-region wait \
 		close-importer wait close-dmabuf wait
@@ -529,7 +529,7 @@ fence_is_awaited() {
 	copy_again
 }
 
-# One that comes when nobody has a mapping announces no request: whoever has a descriptor can add them for ever.
+# A fence that is added when there is no mapping stands for no request, and any holder of a descriptor could add such fences for ever.
 later_fence_is_not_awaited() {
 	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach revocable "$LAB_ALPHA_BDF" map both fence wait signal wait
 	begin late take "$(pid_of owner)" "$(fd_of owner)" attach revocable "$LAB_BETA_BDF" wait fence wait signal
@@ -563,7 +563,7 @@ removal_tells_others() {
 	copy_again
 }
 
-# Whatever an importer is about to do, the removal finds it; and nothing is left behind.
+# A removal ends importers at any point of their work, and leaves nothing behind.
 removed_while_they_come_and_go() {
 	local i pids=()
 	for i in 1 2 3; do
@@ -612,7 +612,8 @@ drive_unbound() {
 	give_to_group p2pmem1
 }
 
-# As in a reset, of which p2pmem is not told: a drive that is silent for longer than a vanished one has is not gone.
+# The drive is silent, as in a reset that p2pmem is not told of. It does not count as gone, even if that takes longer than the grace for a
+# vanished device.
 drive_is_silent() {
 	local answer=/sys/module/answer
 	begin owner open p2pmem1 export 0 "$EXPORT_BYTES" attach pinned "$LAB_BETA_BDF" map both wait detach wait
@@ -648,7 +649,7 @@ surprise() {
 	copy_again
 }
 
-# Only addresses are held, no struct page; yet the range is not driven by a new card in the slot.
+# Only addresses are held, and no struct pages, but a new card in the slot still does not get the range.
 plugged_over_quarantine() {
 	local start
 	start=$(bar_start "$LAB_GPU_BDF" 2)
@@ -691,8 +692,8 @@ refusals() {
 	t "refused: an unlisted bridge, to whoever lacks CAP_SYS_RAWIO" unlisted_needs_capability
 }
 
-# In a region without any other free memory: a file is closed, a pipe holds a page of it for a moment longer, and an export
-# begins meanwhile. Python prints how it ended.
+# The region has no other free memory. A file is closed, a pipe holds a page of it for a moment longer, and an export begins meanwhile.
+# Python prints how it ended.
 export_behind_a_pipe() {
 	python3 -c 'import ctypes, mmap, os, subprocess, time
 class Piece(ctypes.Structure):

@@ -15,7 +15,7 @@ function_range() {
 		from && $1 != from && !to { to = $1; print "0x" from, "0x" to }'
 }
 
-# What allocations that fail leave in the log is no trouble here: the kernel's own words and a call trace for each.
+# Messages about failed allocations are no trouble here: the kernel prints its own words and a call trace for each.
 new_in_kernel_log() {
 	printf '%s' "${NEWS[@]}" | awk '/page allocation failure|vmalloc error/ { traces++ } !(/Call Trace/ && traces && traces--)'
 }
@@ -31,7 +31,7 @@ readonly LEFT_OUT_OF_P2PDMA=pci_p2pdma_add_resource
 # that it cannot allocate (7.3, mm/kasan/init.c), so memremap_pages() succeeds without a shadow, and the first touch oopses.
 readonly LEFT_OUT_OF_RACE=memremap_pages
 
-# If set: only what it calls, itself or by others, is failed.
+# If set, only allocations below this function fail.
 ONLY_BELOW=
 
 # filter reject|require FUNCTION
@@ -116,7 +116,7 @@ gpu_memory_fails() {
 	within 10 nothing_is_pinned
 }
 
-# Of a dma-buf, by a function below the same switch.
+# A function below the same switch imports a dma-buf.
 import_fails() {
 	[[ -d /sys/module/importer ]] || insmod /opt/donard/modules/importer.ko
 	fails_each import /dev/p2pmem0 "$LAB_ALPHA_BDF"

@@ -140,7 +140,7 @@ journalled_files() {
 	bounces 'attribute \+j' /mnt/fs/j/source /mnt/fs/j/target
 }
 
-# With delayed allocation ext4 ignores +j, and it ignores +c always.
+# ext4 ignores +j with delayed allocation, and +c always.
 ignored_flags() {
 	local flag
 	for flag in j c; do
@@ -246,7 +246,7 @@ copy_appended() {
 	END
 }
 
-# What another program adds to the file stays, also where the copy was to cut what lies behind it.
+# Bytes that another program appends to the file stay, even if the copy would have truncated it.
 appended() {
 	filled "$SOURCE" $((4 * MIB))
 	filled "$TARGET" $((8 * MIB))
@@ -279,8 +279,8 @@ side_by_side() {
 	same_bytes "the second part" "$TARGET" "$SOURCE" $((4 * MIB)) $((4 * MIB)) 0
 }
 
-# copy_while ACTION [OPTION] - a copy of SOURCE into TARGET, in the middle of which a shell does that. Prints "CODE BYTES
-# EVIDENCE": "done" or the code of the failure, and what counts as bounced.
+# copy_while ACTION [OPTION] - copies SOURCE into TARGET, and a shell runs ACTION in the middle. Prints "CODE BYTES EVIDENCE": "done" or the
+# code of the failure, and the bytes that count as bounced.
 copy_while() {
 	python3 - "$SOURCE" "$TARGET" "$@" <<-'END'
 		import donard, subprocess, sys
@@ -312,7 +312,7 @@ taken_away() {
 	same_bytes "the copy" "$TARGET" "$SOURCE" $((4 * MIB))
 }
 
-# Nobody knows since when the file system does so, and all counts. Whoever allows that has a copy.
+# It is unknown since when the file system journals the data, so all bytes count as bounced. The copy succeeds if that is allowed.
 journalled_meanwhile() {
 	filled "$SOURCE" $((4 * MIB))
 	filled "$TARGET" $((4 * MIB))
@@ -328,7 +328,7 @@ without_proc() {
 	unshare --mount sh -c 'umount -l /proc && exec setpriv --reuid "$0" --regid "$0" --init-groups -- donard-cli "$@"' "$@"
 }
 
-# Before Linux 6.10 an ordinary user names an open file by way of /proc alone.
+# Before Linux 6.10 an ordinary user can give an open file a name only by way of /proc.
 new_file_without_proc() {
 	local new=/mnt/fs/folder/new
 	mkdir /mnt/fs/folder
@@ -354,7 +354,7 @@ stopped_copy() {
 	wait $! || true
 }
 
-# A file is never longer than what was copied, and a new one is not there before all of it is.
+# A file is never longer than the copied bytes, and a new one does not exist before it is complete.
 killed() {
 	local used length
 	used=$(stat -f -c %f /mnt/fs)
@@ -384,20 +384,20 @@ reached_otherwise() {
 	out_of "$SOURCE"
 }
 
-# What binds root as well is no matter of permissions.
+# Refusals that apply to root as well are not about permissions.
 # kept_from DESTINATION REGEX [ARGUMENT...] - a copy is refused so, before its first write.
 kept_from() {
 	exits 1 "$1: .*$2" donard-cli copy p2pmem0 "$1" --size "$BYTES" "${@:3}"
 	head -c "$BYTES" "$1" | cmp - "$WORK/before" || wrong "$1 was changed"
 }
 
-# Else reclaim may write to the swap space whose bytes are compared.
+# Without this, reclaim might write to the swap space whose bytes are compared.
 without_swapping() {
 	at_end "echo $(cat /proc/sys/vm/swappiness) >/proc/sys/vm/swappiness"
 	echo 0 >/proc/sys/vm/swappiness
 }
 
-# What the kernel writes to, or runs, by itself. It may be read.
+# Files that the kernel writes to or runs may be read, but not written.
 used_by_the_kernel() {
 	local place
 	filled "$TARGET"
@@ -439,7 +439,7 @@ below_a_loop_device() {
 		losetup --detach "$loop"
 		within 10 test ! -e "/sys/block/${loop#/dev/}/loop/backing_file"
 	done
-	# By a name that is gone, and that was not this file's only one.
+	# The name is gone, but it was not this file's only one.
 	ln "$TARGET" "$TARGET.link"
 	loop=$(losetup --find --show "$TARGET.link")
 	at_end "losetup --detach $loop 2>/dev/null"
@@ -481,7 +481,7 @@ protected_files() {
 	into /mnt/fs/folder/new
 }
 
-# What the page cache holds of the file before does not matter, clean or not.
+# Pages of the file in the page cache do not matter, whether clean or dirty.
 cached_before() {
 	filled "$SOURCE"
 	cat "$SOURCE" >/dev/null
@@ -509,7 +509,7 @@ shared_blocks() {
 	same_bytes "the shared file" /mnt/fs/unaligned "$SOURCE" "$BYTES"
 }
 
-# As drives want that are formatted with checksums. From Linux 7 on XFS then copies through pages of its own.
+# Drives that are formatted with checksums want stable pages. From Linux 7 on XFS then copies through pages of its own.
 stable_pages() {
 	local knob
 	knob=/sys/block/${LAB_BETA##*/}/queue/stable_writes
@@ -518,7 +518,7 @@ stable_pages() {
 	"$@"
 }
 
-# Another program reads the file all the while: no copy fails for that, and none claims what it does not know.
+# Another program reads the file all the while: no copy fails because of that, and none claims more than it knows.
 beside_a_reader() {
 	local round
 	filled "$SOURCE" $((8 * MIB))
@@ -527,7 +527,7 @@ beside_a_reader() {
 		dd if="$SOURCE" bs=1M of=/dev/null status=none
 		dd if="$SOURCE" iflag=nocache count=0 status=none
 	done &
-	# Not by a signal: a dd that outlives its shell would keep the file system from being unmounted.
+	# Not ended by a signal: a dd that outlives its shell would keep the file system from being unmounted.
 	at_end "rm $WORK/reading; wait $!"
 	for ((round = 0; round < 5; round++)); do
 		copy "$SOURCE" p2pmem0 --verify
@@ -540,7 +540,7 @@ beside_a_reader() {
 	done
 }
 
-# Who may only read the file is not told what the page cache holds: the file system's word remains.
+# A user who may only read the file cannot see its page cache, so only the file system's statement remains.
 by_a_mere_reader() {
 	filled "$SOURCE"
 	chmod 644 "$SOURCE"
@@ -583,7 +583,7 @@ other_places() {
 	other_place /mnt/over/file
 }
 
-# What stays in the page cache would be compared with itself.
+# Bytes that stay in the page cache would be compared with themselves.
 cached_verify() {
 	filled "$TARGET"
 	random_file "$WORK/data" "$BYTES"
@@ -643,12 +643,12 @@ realtime() {
 	realtime_once_open /mnt/fs/later
 	seen_dma
 	exactly "bytes that drives moved at the BAR" "0 0" "$(dma read gpu) $(dma write gpu)"
-	# What the folder does not pass on lies where the file system does.
+	# A file without the folder's attribute lies on the file system's own device.
 	filled "$SOURCE"
 	out_of "$SOURCE"
 }
 
-# A file system that flushes no drive: what was copied is there, and is not called durable.
+# The file system flushes no drive: the copied bytes are there, but are not called durable.
 not_flushed() {
 	filled "$SOURCE"
 	out_of "$SOURCE"
@@ -666,7 +666,7 @@ by_superblock() {
 	"$@"
 }
 
-# What fsync() says of where the file lies is on another device, here in DRAM.
+# The journal, which fsync() writes to, lies on another device, here in DRAM.
 journal_elsewhere() {
 	local journal
 	modprobe -q loop || true
@@ -695,7 +695,8 @@ journal_elsewhere() {
 	matches "why not" 'lies on another device' "$(field durable_reason)"
 }
 
-# journal_is_kept TYPE PATTERN - its drive has no mount of its own, and an adopted descriptor need not have O_EXCL.
+# journal_is_kept TYPE PATTERN - a drive with a journal is protected, though it has no mount of its own, and an adopted descriptor need
+# not have O_EXCL.
 journal_is_kept() {
 	local -a mount=(mount -t "$1" "$LAB_BETA" /mnt/fs)
 	modprobe -q "$1" || true

@@ -39,7 +39,7 @@ writes_and_verifies() {
 	exactly "bytes read into the BAR" "$BYTES" "$(jq .bytes.read.gpu "$WORK/witness")"
 }
 
-# That this kernel refuses, so that a change would be noticed.
+# This kernel refuses it; the test would notice a change.
 fixed_is_refused() {
 	local status=0
 	fio --name=job --aux-path="$WORK" --filename="$LAB_ALPHA" --direct=1 --bs=64k --size="$MIB" --rw=read \

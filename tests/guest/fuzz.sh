@@ -15,7 +15,7 @@ readonly CORPUS=$PWD/fuzz.corpus
 # The corpus alone enters 129 of 226: all but those that only root's calls, the driver core or a worker enter.
 readonly FUNCTIONS_MIN=125
 
-# What else gets hold of a region's memory: an importer of dma-bufs, and RDMA.
+# Starts other users of a region's memory: an importer of dma-bufs, and RDMA.
 start_others() {
 	[[ -d /sys/module/importer ]] || insmod /opt/donard/modules/importer.ko
 	at_end "rmmod importer"

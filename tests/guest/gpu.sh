@@ -27,7 +27,7 @@ wrong_names() {
 	gpu_refused 1 'gpu:0: offset 3 is not a multiple of' "$LAB_ALPHA" gpu:0+3 --size 1M
 }
 
-# What only the pin shows, with a region whose pages nobody chose by name.
+# Refusals that come only with the pin, for a region with the default page type.
 gpus_that_refuse() {
 	with_gpu_region
 	lever vgpu 1
@@ -53,7 +53,7 @@ second_process() {
 	within 10 nothing_is_pinned
 }
 
-# By a person's Ctrl-C, and by a signal that no process sees.
+# Copies are stopped by Ctrl-C, and by a signal that no process can catch.
 stopped_copies() {
 	local status=0
 	with_gpu_region
@@ -157,5 +157,5 @@ if can p2pdma; then
 	t "static BAR1" static_bar1
 	t "a region with p2pdma pages is not static BAR1" p2pdma_is_not_static
 fi
-# Such a taint switches lockdep off until the guest ends, and with it what a debug kernel is run for.
+# This taint switches lockdep off until the guest ends, and with it the purpose of a debug kernel.
 can debug || t "proprietary driver" proprietary_driver

@@ -9,7 +9,7 @@
 readonly PORT=7078
 # A test may name others.
 NVRAM=p2pmem2 BACKING=
-# What the server is run by: a program and its arguments.
+# A program and its arguments that run the server.
 SERVE_BY=()
 
 # --- the server ---
@@ -45,7 +45,7 @@ zero_volatile_log() {
 	regio write p2pmem0 0 65536 "$WORK/zeros"
 }
 
-# fresh ARGUMENT... - on a drive that has nothing of earlier tests: reads that find no record in the log would be given that.
+# fresh ARGUMENT... - starts the server on a drive without bytes of earlier tests, which reads without a record in the log would return.
 fresh() {
 	[[ -n $BACKING ]] || blkdiscard -f -z -l 16M "$LAB_ALPHA"
 	forget_log
@@ -148,7 +148,7 @@ on_drive() {
 	same_word "bytes of the drive from $2 on, seed $4" "$1" "$seen"
 }
 
-# --- what was acknowledged ---
+# --- acknowledged data ---
 
 # newest_acknowledged - "OFFSET SEED" of each block that was, with its last seed; the newest block is the last
 newest_acknowledged() {

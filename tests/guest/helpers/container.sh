@@ -8,8 +8,8 @@ with_drive_of_user() {
 	at_end "chown root $LAB_BETA"
 }
 
-# in_container COMMAND... - by "user", who is root there: a user namespace of its own, and a /dev with the nodes of
-# p2pmem0, of beta and null.
+# in_container COMMAND... - runs it as "user", who is root there, in a user namespace of its own, with a /dev that has the nodes of
+# p2pmem0, beta and null.
 in_container() {
 	# shellcheck disable=SC2016  # the inner shell's
 	as user unshare --user --map-root-user --mount --pid --fork --mount-proc bash -euc '

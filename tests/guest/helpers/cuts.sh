@@ -6,7 +6,7 @@
 # A life of the second guest writes lines as cutlog.c does (holds, torn, recovered, ack) to a file of this guest, which
 # no cut concerns. The lives of a test are numbered. The same seed draws the same numbers, but for the moments of the emulators.
 
-# Of this guest's boot, as the host counts them.
+# The number of cuts since this guest booted, as the host counts them.
 CUTS=0
 
 # Steps of the log that its server has, too, each with the function that it begins in.
@@ -46,15 +46,15 @@ blank_peer() {
 	labctl peer sh -c "head -c \$(cat /sys/class/p2pmem/p2pmem2/size) /dev/zero >/dev/p2pmem2"
 }
 
-# live LIFE FUNCTION... - one life of the second guest, up to its cut; FUNCTION gets LIFE. With AT set it is cut when stopat says
-# that it stands there, else after a while that CUT_AFTER says.
+# live LIFE FUNCTION... - runs one life of the second guest, up to its cut; FUNCTION gets LIFE. If AT is set, the cut comes when stopat
+# reports that place, else after the time CUT_AFTER.
 live() {
 	local life=$1 pid
 	shift
 	count_cuts
 	# A life of the same number may have stopped before, and said so there.
 	: >"$WORK/life.$life"
-	# Not "&" on a function alone: its programs are to be ended with it.
+	# With job control, because the function's programs have to end with it.
 	set -m
 	"$@" "$life" >"$WORK/life.$life" 2>"$WORK/life.$life.err" &
 	pid=$!
@@ -89,7 +89,7 @@ acknowledges() {
 	grep -q '^ack' "$WORK/life.$1"
 }
 
-# stopped LIFE - what was told before the stop is here, too: stopat's line is behind it.
+# stopped LIFE - stopat's line comes after all output before the stop, which is therefore complete.
 stopped() {
 	grep -qsx stopped "$WORK/life.$1" "$WORK/server.$1"
 }
@@ -98,7 +98,7 @@ stopped_or_ended() {
 	stopped "$1" || ended "$2"
 }
 
-# keep_journal LIFE - whole lines only: the last one may have been on its way. Not a whole one less: it may be what was lost.
+# keep_journal LIFE - keeps whole lines only, since the last one may be incomplete. It drops no whole line, which may show the loss.
 keep_journal() {
 	echo "life $1" >>"$WORK/journal"
 	if [[ -n $(tail -c 1 "$WORK/life.$1") ]]; then
@@ -121,8 +121,8 @@ last_life() {
 	keep_journal "$life"
 }
 
-# find_losses - a block holds what was acknowledged last or something newer, whole; and what it was seen to hold stays. The
-# blocks of a write come together: beside one that holds it, no block of it holds an older one.
+# find_losses - each block must hold its last acknowledged write or a newer one, whole, and keep what it was seen to hold. The blocks of
+# a write come together: if one of them holds it, no other holds an older write.
 find_losses() {
 	awk -v seed="$SEED" '
 		function order(life, number) { return life * 16777216 + number }

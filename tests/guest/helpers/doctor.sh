@@ -10,7 +10,7 @@ doctor() {
 	equal "status of donard-cli doctor $* ($(cat "$WORK/doctor.err")$RESULT)" "$want" "$status"
 }
 
-# each_pair FILTER - jq: what it says of every pair with a region, each answer once.
+# each_pair FILTER - prints the jq filter's answers for all pairs with a region, each answer once.
 each_pair() {
 	jq -r "[.pairs[] | select(.is_region) | $1] | unique | join(\" \")" <<<"$RESULT"
 }
@@ -32,8 +32,8 @@ finds_not() {
 	equal "findings of $1" "" "$seen"
 }
 
-# doctor_agrees - what it predicts from sysfs, and the kernel's word on host bridges, is what the module says, of each pair.
-# Prints how many.
+# doctor_agrees - doctor's prediction from sysfs and the kernel's answer about host bridges agree with the module for each pair. Prints
+# how many pairs there are.
 doctor_agrees() {
 	RESULT=$(donard-cli doctor --json) || true
 	finds_not prediction-differs

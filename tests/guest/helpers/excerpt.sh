@@ -2,8 +2,7 @@
 # shellcheck shell=bash
 # What is told of a test that failed. Sourced by lib.sh, and by tests/check for the end of a run; never run.
 
-# last_of COUNT - so many lines, the last ones of standard input. What was expected may stand before more than that of what was
-# seen: then its line is the first.
+# last_of COUNT - prints the last COUNT lines of standard input. If the line with the expected result is further up, it comes first.
 last_of() {
 	awk -v most="$1" '
 		{ line[NR] = $0 }

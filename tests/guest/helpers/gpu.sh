@@ -19,7 +19,7 @@ with_gpu() {
 	equal "driver of the GPU" nvidia "$(basename "$(readlink -f "/sys/bus/pci/devices/$LAB_GPU_BDF/driver")")"
 }
 
-# Whatever regions the GPU has go first: what is left pinned then is a warning of the kernel.
+# Removes the GPU's regions first: if anything stays pinned then, the kernel prints a warning.
 without_gpu() {
 	local region module
 	for region in /sys/class/p2pmem/p2pmem*; do

@@ -19,7 +19,7 @@ start_copy() {
 	count_passthrough "$bdf"
 	labctl slow "$id" $((COPY_BLOCK * COPY_DEPTH / COPY_DRAIN_SECONDS))
 	at_end "labctl slow $id 0"
-	# In the background the shell has SIGINT ignored, and a person's Ctrl-C is not.
+	# The shell ignores SIGINT for background jobs, but a user's Ctrl-C is not ignored.
 	env --default-signal=INT donard-cli copy "$@" --size 60M --block-size "$COPY_BLOCK" \
 		--queue-depth "$COPY_DEPTH" --json >"$WORK/copy" 2>"$WORK/copy.err" &
 	COPY=$!
@@ -28,8 +28,8 @@ start_copy() {
 	within 30 copy_moves "$bdf"
 }
 
-# in_flight BDF - commands that the drive has and has not answered, whoever sent them: by the block layer's statistics
-# where these count the commands of passthrough, too (from 6.13 on, count_passthrough), else by its debugfs.
+# in_flight BDF - prints how many commands the drive has not answered yet. Uses the block layer's statistics if these count commands of
+# passthrough, too (from 6.13 on, count_passthrough), else its debugfs.
 in_flight() {
 	local path
 	for path in /sys/bus/pci/devices/"$1"/nvme/nvme*/nvme*n1; do

@@ -5,7 +5,7 @@
 
 readonly STALL=/sys/module/importer/parameters/stall
 
-# importing MODE REGION BDF STEP... - OWNER exports and maps for that function, and goes on with the steps once it is told to.
+# importing MODE REGION BDF STEP... - OWNER exports memory and maps it for that function, and goes on with the steps when it is told to.
 importing() {
 	local mode=$1 region=$2 bdf=$3
 	shift 3
@@ -50,7 +50,7 @@ through_a_reset() {
 	goes_on
 }
 
-# What OWNER does after a reset. An importer that lets go in its own time has done so before.
+# OWNER's steps after a reset. An importer that lets go in its own time has done so before.
 readonly AFTER_RESET="state unmap map both sync sync detach attach"
 
 # told_after MODE REGION BDF COMMAND... - of a reset that is over, or that nobody told p2pmem of.
@@ -69,8 +69,8 @@ told_after() {
 	ends owner
 }
 
-# refused_after MODE REGION BDF COMMAND... - whoever is attached, and had no mapping when that reset the device, gets none. Nobody but
-# that importer looks at the region meanwhile. Then others are told of the reset, and after that a new attachment is as good as any.
+# refused_after MODE REGION BDF COMMAND... - an importer that was attached without a mapping when COMMAND reset the device gets no mapping.
+# Only that importer uses the region meanwhile. Then others are told of the reset, and after that a new attachment works.
 refused_after() {
 	local mode=$1 region=$2 bdf=$3
 	shift 3
@@ -154,8 +154,8 @@ told_late() {
 	copy_again
 }
 
-# Meanwhile others export, close and look at holders, and importers of another dma-buf are told; but nobody joins those who are
-# being told.
+# While a callback stalls, others can export, close and list holders, and importers of another dma-buf are told. But no importer can attach
+# to the dma-buf whose importers are being told.
 callback_stalls() {
 	stall
 	importing revocable p2pmem0 "$LAB_ALPHA_BDF" state map both

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # Programs that say a word and wait for a line, so that something happens at a known moment of theirs. Sourced.
 
-# begin_steps WORD PROGRAM ARG... - in the background, until it says WORD; what it says is in $WORK/seen.
+# begin_steps WORD PROGRAM ARG... - starts it in the background, and returns when it prints WORD; its output is in $WORK/seen.
 begin_steps() {
 	mkfifo "$WORK/answers"
 	exec {STEP_ANSWERS}<>"$WORK/answers"

@@ -26,7 +26,7 @@ probe_nic() {
 	equal "status of doctor ($(cat "$WORK/doctor.err")$RESULT)" "$1" "$status"
 }
 
-# of_nic REGION FILTER - jq: what it says of the NIC and this region.
+# of_nic REGION FILTER - prints the jq filter's answer about the NIC and this region.
 of_nic() {
 	jq -r ".pairs[] | select(.client == \"$LAB_RDMA_DEVICE\" and .memory == \"$1\") | $2" <<<"$RESULT"
 }

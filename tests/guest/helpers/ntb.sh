@@ -20,7 +20,7 @@ tool() {
 	sh_on "$1" "cat \"\$DIR/\$1\"" "$2"
 }
 
-# tell here|peer FILE WORDS - to ntb_tool. What it writes to the bridge is posted: a read waits for that.
+# tell here|peer FILE WORDS - writes to ntb_tool. Its writes to the bridge are posted, so a read waits for them.
 tell() {
 	sh_on "$1" "echo \"\$2\" >\"\$DIR/\$1\"; cat \"\$DIR/db\" >/dev/null" "$2" "$3"
 }
@@ -30,7 +30,7 @@ load_client() {
 	labctl peer insmod "/opt/lab/ntb/$1.ko" "${@:2}" </dev/null
 }
 
-# Of ntb_tool, windows are given up first: it takes their files away behind the folder, and stumbles (6.1 to 7.3).
+# Gives up ntb_tool's windows first: it would remove their files after their folder, which goes wrong (6.1 to 7.3).
 unload_clients() {
 	local window module
 	for window in /sys/kernel/debug/ntb_tool/*/peer0/{,peer_}mw_trans?; do
@@ -62,13 +62,13 @@ with_tool() {
 	within 20 both_links_are Y
 }
 
-# bridge_counts - from now on, counted WORD... is what was counted since.
+# bridge_counts - counted WORD... counts from this moment on.
 bridge_counts() {
 	labctl ntb counts >"$WORK/counts"
 	BRIDGE_FROM=$(stat -c %s /mnt/lab/ntb.log)
 }
 
-# counted NAME WHAT [WHICH] - of the bridge, since bridge_counts. What is not listed is 0.
+# counted NAME WHAT [WHICH] - prints the bridge's count since bridge_counts; 0 if it is not listed.
 counted() {
 	local key="$* "
 	labctl ntb counts >"$WORK/counts.now"

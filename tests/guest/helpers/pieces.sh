@@ -6,7 +6,7 @@
 # A call leaves gate and locks to others after so many pieces (kernel/extent.c, BATCH_PIECES).
 readonly PIECES_AT_ONCE=256
 
-# shatter - what is free of p2pmem0 is single granules; FREE is how much, PIECES how many.
+# shatter - leaves only single granules of p2pmem0 free; FREE is their size in all, PIECES their number.
 shatter() {
 	pieces hold p2pmem0 >"$WORK/hold" 2>&1 &
 	SHATTERER=$!
@@ -41,7 +41,7 @@ maps_all_that_is_free() {
 	equal "what a mapping gets" "mapped $FREE, 0 left" "$(cat "$WORK/map")"
 }
 
-# The gate is left after each batch, so a removal, and whoever waits behind it, gets in.
+# The gate is left after each batch, so that a removal, and callers that wait behind it, get in.
 pieces_make_room() {
 	shatter
 	trip p2pmem_enter 0
@@ -50,7 +50,7 @@ pieces_make_room() {
 	exactly "free after it" "$FREE" "$(attr p2pmem0 available)"
 }
 
-# Pieces that are taken only to be given back are missing for somebody else meanwhile, who could have had them.
+# A call must not take pieces only to give them back: another caller that could have used them would fail meanwhile.
 pieces_are_not_taken_in_vain() {
 	shatter
 	trip p2pmem_alloc_take 0
@@ -59,7 +59,7 @@ pieces_are_not_taken_in_vain() {
 	exactly "free after it" "$FREE" "$(attr p2pmem0 available)"
 }
 
-# As many looks for a piece as there are pieces, and no more than a batch after the signal.
+# The search runs once for each piece, and at most for one more batch after the signal.
 pieces_end_with_their_process() {
 	local status=0
 	shatter
@@ -73,7 +73,7 @@ pieces_end_with_their_process() {
 	equal "pieces that both took" $((1000 + $(tripped after) + PIECES)) "$(tripped hits)"
 }
 
-# Another process of the same open file could copy from what goes to somebody else in a moment.
+# Otherwise another process with the same open file could copy from memory that gets another owner a moment later.
 pieces_are_seen_once_all_are_there() {
 	shatter
 	trip p2pmem_alloc_take 3000

@@ -5,9 +5,9 @@
 
 # enum pci_ers_result, of all functions below the port together
 readonly VOTE_RESET=3 VOTE_NO_HANDLERS=6
-# What is touched, each page for the first time.
+# The range that is touched, each page for the first time.
 readonly TOUCHED_BYTES=$((2 * MIB)) TOUCHED_FROM=$((16 * MIB))
-# Before 6.18 the end of a recovery that failed is told by nobody, and 90 s go by (kernel/resets.c).
+# Before 6.18 the kernel does not report the end of a failed recovery, and the module waits 90 s (kernel/resets.c).
 readonly SILENCE_SECONDS=100
 
 # start_recovery [PARAMETER=VALUE...] - of modules/recovery.
@@ -21,7 +21,7 @@ recovery_is() {
 	[[ $(cat "/sys/module/recovery/parameters/$1") == Y ]]
 }
 
-# recovery_ends CALLS - these, of which the last comes since 6.18 only where it is "failed".
+# recovery_ends CALLS - the recovery makes these calls. If the last is "failed", it comes only since 6.18.
 recovery_ends() {
 	local calls=$1
 	can failed-recovery || calls=${calls% failed}
@@ -42,14 +42,14 @@ look() {
 	as user regio read p2pmem0 "$TOUCHED_FROM" "$TOUCHED_BYTES" "$1"
 }
 
-# start_touch - of those pages, by somebody else; TOUCH is the pid.
+# start_touch - another process touches these pages; TOUCH is its pid.
 start_touch() {
 	look "$WORK/seen" >"$WORK/touch" 2>&1 &
 	TOUCH=$!
 	at_end "kill -KILL $TOUCH 2>/dev/null"
 }
 
-# On a slow machine the touch may still be on its way to its fault.
+# On a slow machine the touch may not have reached its fault yet.
 touch_faults() {
 	grep -qE 'fault.*p2pmem|p2pmem.*fault' "/proc/$(pgrep -x regio)/stack" 2>/dev/null || ended "$TOUCH"
 }
@@ -68,7 +68,7 @@ touch_ends() {
 	equal "status of the touch ($(cat "$WORK/touch"))" "$1" "$status"
 }
 
-# shows_nothing - neither what was seen then nor what is there now are another user's bytes.
+# shows_nothing - neither the bytes that were seen then nor those that are there now are another user's.
 shows_nothing() {
 	same_bytes "what was seen meanwhile" "$WORK/zeros" "$WORK/seen" "$TOUCHED_BYTES"
 	shows_nothing_afterwards
@@ -103,8 +103,8 @@ touched_in_recovery() {
 	goes_on
 }
 
-# What another function's recovery waits for may be a call in which the kernel touches the memory: it gives up, since the region's
-# own end of the reset comes later.
+# Another function's recovery may wait for a call in which the kernel touches the memory. That call gives up, since the region's own reset
+# ends only later.
 touched_by_the_kernel() {
 	leave_bytes
 	start_recovery hold=Y fatal=Y
@@ -153,7 +153,7 @@ drive_answers() {
 	dd if="$LAB_ALPHA" of=/dev/null bs=4096 count=1 iflag=direct status=none 2>/dev/null
 }
 
-# Of a drive nobody tells p2pmem: its bus is reset, and its vendor ID reads as before.
+# p2pmem is not told that a drive's bus is reset, and the drive's vendor ID reads as before.
 drive_in_recovery() {
 	at_end "within 20 drive_answers"
 	at_end "rmmod recovery"
@@ -164,7 +164,7 @@ drive_in_recovery() {
 
 # --- the recovery fails ---
 
-# bring_back - the function, as an administrator does. The region has let go of the BAR: else it gets no address again.
+# bring_back - brings the function back, as an administrator does. The region has released the BAR by then, or it would get no address.
 bring_back() {
 	within 20 removal_is_logged
 	exits 1 "remove the function and rescan its bus" \
@@ -179,7 +179,7 @@ rescan_gpu() {
 	within 20 gpu_is_back
 }
 
-# lose_function CALLS PARAMETER=VALUE... - it does not work any more: whoever waits is told, and a pin keeps the memory.
+# lose_function CALLS PARAMETER=VALUE... - the function stops working: waiting callers get an error, and a pin keeps the memory.
 lose_function() {
 	local calls=$1
 	shift
@@ -229,7 +229,7 @@ resets_are() {
 	region_gone p2pmem0 || [[ $(attr p2pmem0 resets) == "$1" ]]
 }
 
-# It works again, but another function below the port does not. Before 6.2 or so the kernel leaves it frozen then.
+# The function works again, but another one below the port does not. Before about 6.2 the kernel leaves the first frozen then.
 others_fail() {
 	at_end "gpu_is_back && region_exists p2pmem0 || rescan_gpu"
 	dmesg -C

@@ -52,7 +52,7 @@ durable_here() {
 	is_durable true ''
 }
 
-# What a NIC that does DMA asks for: the end of what was written comes back over the wire. It cannot where nobody may read.
+# For a NIC that does DMA, the end of the written data is read back over the wire. That is impossible without the right to read.
 read_back_before_the_barrier() {
 	serve p2pmem2 --size 1M --read-back
 	client write
@@ -103,7 +103,7 @@ near_device_is_reset() {
 	within 10 region_is_free p2pmem0
 }
 
-# A controller's reset nobody tells of: the barrier before the answer to the good-bye finds it.
+# A controller's reset is not reported; the barrier before the answer to the good-bye finds it.
 reset_is_found_at_the_end() {
 	local -a controller=("/sys/bus/pci/devices/$LAB_BETA_BDF/nvme/"nvme*/reset_controller)
 	serve_here p2pmem2 --size 2M
@@ -119,7 +119,7 @@ reset_is_found_at_the_end() {
 	is_durable true ''
 }
 
-# Nor of one between two clients: neither is to blame.
+# A reset between two clients is not reported either, and neither client is to blame.
 reset_between_clients() {
 	local -a controller=("/sys/bus/pci/devices/$LAB_BETA_BDF/nvme/"nvme*/reset_controller)
 	serve_here p2pmem2 --size 2M

@@ -27,7 +27,7 @@ path_without_route() {
 	equal "routes of the legs" "bridge switch" "$(jq -r '[.legs[].route] | sort | join(" ")' <<<"$RESULT")"
 }
 
-# A program's own read may go by any leg and any path. Of the array the first has a route.
+# A plain read may use any leg and any path. Only the array's first leg has a route.
 example_refuses() {
 	local second
 	second=$(second_path)
@@ -81,7 +81,7 @@ bind_nvme() {
 	[[ -e /sys/bus/pci/drivers/nvme/$1 ]] || echo "$1" >/sys/bus/pci/drivers/nvme/bind
 }
 
-# What the refusal advises helps: the other controller goes on with the namespace.
+# The advice of the refusal helps: the other controller goes on serving the namespace.
 path_unbound() {
 	local second
 	second=$(second_path)
@@ -176,7 +176,7 @@ kept_to_a_program() {
 	kill $!
 }
 
-# Without the second path the first is all that there is.
+# Without the second path, the first is the only one.
 path_goes() {
 	labctl unplug beta2
 	copy "$LAB_BETA" p2pmem0 --size "$BYTES" --verify
@@ -205,7 +205,7 @@ loop_path() {
 	at_end "rmdir '$subsystem/namespaces/1' '$subsystem' $target/ports/7"
 	echo 1 >"$subsystem/attr_allow_any_host"
 	echo 100 >"$subsystem/attr_cntlid_min"
-	# As QEMU's, which the kernel takes for none.
+	# QEMU's identifier is all zeros, which the kernel takes for none.
 	echo 00000000-0000-0000-0000-000000000000 >"$subsystem/namespaces/1/device_uuid"
 	echo "$LOOP" >"$subsystem/namespaces/1/device_path"
 	echo 1 >"$subsystem/namespaces/1/enable"
@@ -232,7 +232,7 @@ loop_serves() {
 	[[ -e $paths ]]
 }
 
-# What it moves goes through DRAM, and nothing would show that.
+# Such a path moves bytes through DRAM, and nothing would show that.
 path_not_on_pcie() {
 	local nvme
 	one_path
@@ -301,7 +301,7 @@ path_not_on_pcie_comes_and_goes() {
 	held_copy_ends
 }
 
-# Whether the CPU computes checksums is told of the namespace and of each path; the path that a request takes decides.
+# The namespace and each path report whether the CPU computes checksums; the path that a request takes decides.
 checksums_of_a_path() {
 	local folder head=${LAB_BETA##*/}
 	one_path

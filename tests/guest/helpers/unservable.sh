@@ -20,7 +20,7 @@ no_such_address() {
 	exits 3 "machine have: .*$LAB_ADDR \\($LAB_RDMA_DEVICE, port down\\)" donard-cli rdma serve dram --bind 10.99.0.1
 }
 
-# To a user, here or in a container.
+# The device is closed to a user, here or in a container.
 closed_device() {
 	local denied='has to be open to this user'
 	at_end "chmod 666 /dev/infiniband/*"
