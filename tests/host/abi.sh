@@ -63,7 +63,7 @@ abi_change_is_caught() {
 	done
 }
 
-# Whole names, functions and data: a version would follow an @. Not what C++, its library or the linker adds.
+# Prints whole names of functions and data; a version would follow an @. Leaves out names that C++, its library or the linker adds.
 cufile_names() {
 	nm -D --defined-only --with-symbol-versions "$1" | awk '$2 ~ /^[TDBR]$/ && $3 ~ /^[a-zA-Z]/ { print $3 }' | sort
 }
@@ -73,7 +73,7 @@ absent_by_the_docs() {
 	grep -F 'that no header declares' docs/cufile.md | grep -oE '`[A-Za-z0-9]+`' | tr -d '`' | sort
 }
 
-# What one of them has and we have not is what docs/cufile.md names, and the other way round.
+# The names that one of the releases has and ours lacks are those that docs/cufile.md lists, and no others.
 same_names() {
 	local release theirs
 	for release in bookworm trixie; do
@@ -122,7 +122,7 @@ exports_are_the_map() {
 		grep -q 'soname: \[libcufile.so.0\]' < <(readelf -d "$BUILD/cufile/libcufile.so.0")
 }
 
-# Where dlopen() finds room for them and each request finds them without a call (mk/userspace.mk).
+# dlopen() has room for them only if they are few, and then each request finds them without a call (mk/userspace.mk).
 variables_of_threads_are_few() {
 	local bytes
 	readelf -d "$BUILD/cufile/libcufile.so.0" | grep STATIC_TLS || return
@@ -149,7 +149,7 @@ with_ours() {
 	CUFILE_ENV_PATH_JSON=$LOGS/cufile.json CUFILE_LOGFILE_PATH=$LOGS/cufile.log LD_LIBRARY_PATH=$BUILD/cufile "$@"
 }
 
-# On a machine without the module: compatibility mode where it is allowed, and nowhere else.
+# On a machine without the module the sample runs in compatibility mode if that is allowed, and else fails.
 sample_runs() {
 	sample "$1" "$LOGS/cufile-sample-$1" || return
 	with_ours '{ "properties": { "allow_compat_mode": true, "force_compat_mode": true } } // allowed' "$LOGS/cufile-sample-$1" compat "$LOGS/cufile-data"
@@ -224,12 +224,12 @@ wrapper_runs() {
 	with_ours '{ "properties": { "allow_compat_mode": true, "force_compat_mode": true } }' "$@" "$LOGS/cufile-wrapped" host compat
 }
 
-# As wrappers of Python do: the library by its name, calls by theirs, and some that may not be there.
+# Loads the library and its calls by name, as Python's wrappers do, including calls that may be missing.
 python_wrapper_runs() {
 	wrapper_runs tests/guest/cufile_wrapper.py
 }
 
-# What went through DRAM is told of a program that never closes the driver, too.
+# The report of bytes that went through DRAM is printed even if the program never closes the driver.
 counts_at_exit() {
 	: >"$LOGS/cufile.log"
 	with_ours '{ "properties": { "allow_compat_mode": true } }' python3 - <<-'END' || return

@@ -3,7 +3,7 @@
 # Every run begins alike, whoever starts it: results say nothing about the terminal, the locale or the shell that they were
 # asked for in. tests/host/started.sh tries it. Sourced by tests/check, never run.
 
-# What whoever starts a run may ignore: nohup, a background job of a script, a service of systemd.
+# Signals that the starter of a run may ignore: nohup, a script's background job, a service of systemd.
 readonly IGNORABLE=(HUP INT QUIT PIPE)
 
 # begin_alike ARGUMENT... - of tests/check. It comes back in a run that has what the tests need.

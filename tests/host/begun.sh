@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # How a run of tests/check begins, and where it refuses to. A part of the suite verdict. Sourced by tests/check, never run.
 
-# refused_for REGEX COMMAND... - that ends with status 3, and a word about why. In a shell of its own.
+# refused_for REGEX COMMAND... - the command ends with status 3, and says why. Runs in a shell of its own.
 refused_for() {
 	local status=0
 	("${@:2}") >"$LOGS/refused" 2>&1 || status=$?
@@ -28,7 +28,7 @@ a_folder_without_programs_is_told() (
 	refused_for "no program can be run in '.*/noexec' .*TMPDIR" results_begin && rmdir "$TMPDIR"
 )
 
-# A container of 6 GiB, of which 3 are in use, 1 of that for files; and one without a limit.
+# A container with 6 GiB, of which 3 are in use, 1 of them for files; and a container without a limit.
 a_containers_memory_counts() {
 	local group=$LOGS/group seen
 	mkdir -p "$group"

@@ -135,7 +135,8 @@ exports_are_one_list() {
 	(($(functions_of_map libdonard | wc -l) > 30 && $(functions_of_map libdonard-meter | wc -l) > 7))
 }
 
-# What a library does not export a program can still find in its archive: it must not be one of donard's names.
+# A program may link a library's archive, which shows even names that the library does not export: they must not look like the program's
+# own.
 archive_adds_no_name() {
 	local library
 	make -s userspace "BUILD=$BUILD" || return
@@ -145,7 +146,7 @@ archive_adds_no_name() {
 	done
 }
 
-# What a program of libdonard's gets has nothing of what counts, nor of the lab: by names and by texts.
+# libdonard contains nothing of the meters or the lab, neither names nor texts.
 library_knows_no_meter() {
 	local stripped=$LOGS/stripped.so
 	make -s userspace "BUILD=$BUILD" && strip --strip-debug -o "$stripped" "$BUILD/libdonard.so.0" || return
@@ -306,7 +307,7 @@ pc_follows_prefix() {
 	pc_prefix /usr && pc_prefix /opt/donard
 }
 
-# built_copy DIR - of what was built; only linking is left to do.
+# built_copy DIR - copies what was built, so that only linking is left to do.
 built_copy() {
 	mkdir -p "$1"
 	tar -c -C "$BUILD" --exclude='./*san' --exclude=./tests . | tar -x -C "$1"
@@ -328,7 +329,7 @@ space_in_a_path() {
 	[[ -z $left ]]
 }
 
-# What was built for another machine cannot be run here: everything is linked anew by a compiler whose programs nobody may run.
+# A build for another machine cannot run its programs here: everything is linked again by a compiler whose programs cannot be executed.
 runs_nothing_that_it_built() {
 	local dir=$LOGS/foreign status=0
 	built_copy "$dir/build"
@@ -368,7 +369,7 @@ built_by() {
 	local llvm=$1 out
 	shift
 	configures "$LOGS/kdir" "$@"
-	# In a checkout whose path has a space the module is built once more before it is installed (kernel/Makefile).
+	# If the path of the checkout has a space, the module is built again before it is installed (kernel/Makefile).
 	out=$(make -s install-module "KDIR=$LOGS/kdir" "DESTDIR=$LOGS/kdest" ${GIVEN:+"$GIVEN"} | uniq)
 	printf 'expected LLVM=%s: %s\n' "$llvm" "$out"
 	[[ $out == "modules LLVM=$llvm"$'\n'"modules_install LLVM=$llvm" ]]
@@ -382,7 +383,7 @@ module_is_built_as_its_kernel() {
 	built_by -19 CONFIG_CC_IS_CLANG=y CONFIG_LD_IS_LLD=y && built_by -19 CONFIG_CC_IS_GCC=y
 }
 
-# Before hundreds of lines say what one can.
+# One line says it, before hundreds of errors would.
 other_kernels_are_named() {
 	local module=(make install-module "KDIR=$LOGS/kdir" "DESTDIR=$LOGS/kdest")
 	fake_kdir "$LOGS/kdir" 5.10.0-30-amd64
@@ -393,7 +394,7 @@ other_kernels_are_named() {
 	says 2 'to no path with a space' "${module[@]}" "DESTDIR=$LOGS/k dest"
 }
 
-# The rule names a group: whoever makes it must come first.
+# The rule names a group, so the group must be made first.
 group_comes_before_rule() {
 	local order
 	fake_kdir "$LOGS/kdir"
@@ -444,7 +445,7 @@ fake_dkms() {
 	chmod +x "$dir/bin/dkms"
 }
 
-# What works stays where the module does not compile, also when much is done at once.
+# A working module stays if the new one does not compile, even with parallel make.
 dkms_source_waits_for_module() {
 	local dir=$LOGS/dkms-source MAKE_DKMS make
 	fake_dkms "$dir"
@@ -456,7 +457,7 @@ dkms_source_waits_for_module() {
 	"${make[@]}" dkms-source && [[ -s $dir/there/kernel/Kbuild ]]
 }
 
-# Of a kernel that was built and is not installed.
+# DKMS keeps the module of a kernel for which it was built but not installed.
 dkms_keeps_what_it_has() {
 	local dir=$LOGS/dkms-kernel MAKE_DKMS
 	fake_dkms "$dir"
@@ -474,7 +475,7 @@ dkms_failure_leaves_the_others() {
 	grep -qx 'remove p2pmem/of-a-test --all' "$dir/asked" && grep -qx 'install p2pmem/[0-9.]* -k 6.1-before' "$dir/asked"
 }
 
-# DKMS has forgotten all kernels by then.
+# The install is interrupted after DKMS has forgotten all kernels.
 dkms_broken_off() {
 	local dir=$LOGS/dkms-broken-off MAKE_DKMS
 	fake_dkms "$dir"
@@ -489,7 +490,7 @@ dkms_broken_off() {
 	grep -qx 'install p2pmem/[0-9.]* -k 6.1-before' "$dir/asked" && [[ ! -e $dir/there/kernels-to-build ]]
 }
 
-# What Debian's package put where the source puts it.
+# Files that Debian's package has installed in the same places.
 packages_keep_their_files() {
 	local dir=$LOGS/packaged
 	rm -rf "$dir"
@@ -595,7 +596,7 @@ an_unjudged_handle_is_caught() {
 	diff - <(not_judged "$file") <<<"$file:5: a handle is not judged (lib/base/handle.h)"
 }
 
-# tags_twice FOLDER... - each tag of a header that is defined in another file, too. Those of one file's own may recur.
+# tags_twice FOLDER... - prints each tag of a header that another file defines, too. Tags that only one C file uses may recur.
 tags_twice() {
 	grep -rnE '^(struct|union|enum) [a-z_0-9]+ \{' "$@" --include='*.[ch]' |
 		sed -E 's/:[0-9]+:([a-z]+ [a-z_0-9]+).*/ \1/' | awk '

@@ -58,7 +58,7 @@ what_unit_tests_have_calls_for_them() {
 	grep -qx kernel/alloc.h <<<"$files" && grep -qx lib/queue/queue.h <<<"$files" && each_calls_for unit <<<"$files"
 }
 
-# A change of a room is seen where another uses it. Of the library; what suites of the host show of a room, they show of it alone.
+# A change of one of the library's rooms is tested where other rooms use it. The host's suites test each room alone.
 rooms_share_a_guest_with_their_users() {
 	local room user shared bad=0
 	touches_read

@@ -7,7 +7,7 @@
 
 readonly MAX_FLAKY=3
 FLAKY=0
-# Directories, one a failure: "plan" of its guest with the test as its only suite, "name", and what was told in "text".
+# One directory per failure: "plan" of its guest with the test as its only suite, "name", and the report in "text".
 CHANCES=()
 
 # has_chance NAME TEXT GUEST-DIR SOUND - NAME is "SUITE: TEST".

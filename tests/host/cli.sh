@@ -22,7 +22,7 @@ json_of_any_name() {
 		json_of 2 'r"é\xe2\x82" in it["error"]["message"]' list $'\xc3\xa9\xe2\x82' --json
 }
 
-# What is not known is left out; what the command line refuses by itself has nothing of the library's.
+# Unknown members are left out, and errors of the command line itself have none of the library's.
 errors_are_data() {
 	json_of 1 'it["error"]["object"] == "/nowhere/a" and it["error"].keys() == {"code", "message", "object"}' \
 		copy --json /nowhere/a /nowhere/b &&
@@ -58,7 +58,7 @@ fractions_are_short() {
 	(($(wc -l <"$LOGS/fractions") == 3)) && ! grep -E '[1-9][0-9]{9}' "$LOGS/fractions"
 }
 
-# More words than any table of ours has places; the last says how the error is told.
+# Gives more words than any table of ours has places for; the last one sets the form of the error.
 bench_takes_many_words() {
 	# shellcheck disable=SC2046  # words
 	json_of 2 '"\x27x1\x27 is one argument too many" in it["error"]["message"]' bench null $(seq -f x%.0f 100000) --json
@@ -99,7 +99,7 @@ offered() {
 		done' cli/completion.bash
 }
 
-# What bash offers behind each command is what its table has, no more and no less.
+# bash offers exactly the options in each command's table.
 completion_is_the_table() {
 	local tables
 	local -a commands
@@ -121,7 +121,7 @@ posix_changes_no_option() {
 		says 0 '^took' "${posix[@]}" measure --meter none sh -c '[ "$POSIXLY_CORRECT" = yes ]'
 }
 
-# What an option wants is not a list of other options, and after --json stands a command.
+# After an option that takes a value no other options are offered, and after --json a command is.
 completion_knows_where_it_is() {
 	[[ -z $(completes copy --size '') ]] && completes rdma serve --size 1M d >/dev/null &&
 		completes --json rdma '' | grep -x serve >/dev/null && completes rdma write ::1 --local d | grep -x dram >/dev/null &&
@@ -130,8 +130,8 @@ completion_knows_where_it_is() {
 		completes doctor --scratch /etc/pass | grep -x /etc/passwd >/dev/null
 }
 
-# A folder of a command's name makes no path of it; what may be a path is completed as one. A bash at a terminal, which reads none
-# of its user's files, says what it was made to run.
+# A folder with a command's name does not turn the word into a path; a word that may be a path is completed as one. The test reads the
+# command that a bash at a terminal, without its user's files, runs.
 completion_adds_a_slash_to_paths() {
 	local folder=$LOGS/typed
 	mkdir -p "$folder/cache"
@@ -149,7 +149,7 @@ completion_adds_a_slash_to_paths() {
 		    while end not in said:
 		        said += os.read(terminal, 1000)
 		    return said
-		# As a function it stands before the program, whose tables have been read by then.
+		# A function takes precedence over the program, whose tables have been read before.
 		shell(f". '{completion}'; _donard_read_tables; donard-cli() {{ printf '<%s>' \"$@\"; }}; echo rea''dy\n".encode(), b"ready")
 		for keys, run in (b"donard-cli cac\tx\n", b"<cache><x>"), (b"donard-cli copy cac\tx\n", b"<copy><cache/x>"):
 		    said = shell(keys, b"x>")
@@ -167,7 +167,7 @@ gpus_completed() {
 		_donard_cli; printf "%s\n" "${COMPREPLY[@]}"' cli/completion.bash "$@" | paste -sd' '
 }
 
-# By number and by address, also once the first colon is typed.
+# GPUs are offered by number and by address, even after the first colon was typed.
 completion_offers_gpus() {
 	diff <(printf '%s\n' 'gpu:0 gpu:0000:03:00.0' '0 0000:03:00.0' 03:00.0 0000:03:00.0 '0 0000:03:00.0') \
 		<(gpus_completed copy g; gpus_completed copy gpu :; gpus_completed copy gpu : 0000 : 0

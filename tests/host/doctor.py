@@ -27,7 +27,7 @@ FOREIGN = ("modprobe", "rmmod", "could not insert", "Key was rejected by service
 LIVE = {"not-in-group", "node-forbidden", "node-missing", "drive-closed", "container", "sysfs-hidden", "locked-memory",
         "not-root", "prediction-differs", "not-delivered", "not-probed", "unlisted-bridge-forwards", "gpu-small-bar1",
         "gpu-no-cuda"}
-# What a GPU's own driver is asked for, and the module.
+# Facts that come from a GPU's driver and from the module.
 ASKED = ("cuda_number", "memory", "predicted_by")
 HERE = pathlib.Path(__file__).resolve().parent.parent / "data/machines"
 

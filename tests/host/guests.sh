@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The matrix of guests, what runs beside them on the host, and what is made of the output. Sourced by tests/check, never run.
 
-# What only ends a hang, fifteen times what the longest takes on an idle host: of a guest, and of a test on the host.
+# Limits that only end a hang, fifteen times the longest run on an idle host: for a guest, and for a test on the host.
 readonly GUEST_SECONDS=7200 HOST_SECONDS=7200
 # The same of what a test on the host waits for, a thousand times what that takes.
 # shellcheck disable=SC2034  # top.sh, cli.sh
@@ -47,7 +47,7 @@ wanted_suites() {
 	done
 }
 
-# RUNNING[PID] - the directory of that guest's output, with what it is in "what"; HOST is the pid that has no guest.
+# RUNNING[PID] - the directory of that guest's output, whose file "what" describes it; HOST is the pid of the host's suites.
 declare -A RUNNING=()
 HOST=
 # PROCESSORS[PID] - how many of the host's it was given; the suites of the host have one.
@@ -62,8 +62,8 @@ processors_of() {
 	esac
 }
 
-# memory_left CGROUP - in KiB: what the host can give, and not more than a container's own limit leaves, which is read where
-# its control group is. What is there of files is given back when it is needed.
+# memory_left CGROUP - prints, in KiB, how much memory the host has available, or the container's control group if that is less. Memory
+# that holds files counts as available.
 memory_left() {
 	local group=$1 left limit used files
 	left=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo)
@@ -135,7 +135,7 @@ watch_host() {
 	done
 }
 
-# run_host DIR SUITE... - leaves there what it counted, and the times.
+# run_host DIR SUITE... - leaves its counts and times in DIR.
 run_host() {
 	local dir=$1 suite
 	shift
@@ -173,7 +173,7 @@ finish_host() {
 	TIMES+=("${times[@]}")
 }
 
-# host_died DIR - names the test that the suites of the host did not come out of. What was to follow did not run, either.
+# host_died DIR - names the test in which the host's suites died. The tests after it did not run, either.
 host_died() {
 	local name='' log='' SUITE
 	local -a left
@@ -243,7 +243,7 @@ finish_guest() {
 	local -a what PLAN
 	guest_took "$(head -n 1 "$dir/what")" "$dir"
 	mapfile -t what <"$dir/what"
-	# What runs again, for whatever of this guest has failed.
+	# The command that runs this guest's failed tests again.
 	mapfile -t PLAN <"$dir/plan"
 	! runs_again "$status" "$dir" || { forget_guest "$dir"; return 0; }
 	progress "guest: kernel ${what[0]}: at its end$(sed -n 's/^lab: \(data races that p2pmem has no part in\)/; \1/p' "$dir/err")"
@@ -308,7 +308,7 @@ guest_result() {
 # guest_failed WHERE NAME DIR SOUND
 guest_failed() {
 	local again=${2%%: *}/${2#*: }
-	# Of run.sh, and no test.
+	# run.sh's own message, and no test's.
 	[[ $2 != *': there is no command '* ]] || again=${2%%: *}
 	if has_chance "$2" "$3/text" "$3" "$4"; then
 		give_chance "$1" "$2" "$3/text" "$3"
@@ -341,7 +341,7 @@ guard_counts() {
 	tap_is_whole "$dir/guard" || guard_failed "$1" "the guard did not come to its end" "$dir/guard"
 }
 
-# guard_result WHERE VERDICT NAME [TEXT] - of tap_each. The name says what was expected and seen. Each point must be measured.
+# guard_result WHERE VERDICT NAME [TEXT] - called by tap_each. The name has the expected and the seen values. Each point must be measured.
 guard_result() {
 	case $2 in
 	ok) pass "$1: baseline: $3" ;;
@@ -360,8 +360,8 @@ guard_failed() {
 	failed "$1: baseline: $2" "$3" guest "${PLAN[@]:0:3}" meter/counts
 }
 
-# counts_again "KERNEL ..." DIR - once, and only when nothing but a bound was exceeded: the host disturbs such counts now
-# and then. Another guest counts anew, and what is beyond a bound there, too, has failed.
+# counts_again "KERNEL ..." DIR - measures again, once, if the only failures are exceeded bounds, since the host disturbs such counts now
+# and then. Another guest counts again, and a bound that is exceeded there, too, is a failure.
 counts_again() {
 	local -a plan exceeded
 	mapfile -t exceeded < <(tap_each "$2/guard" guard_exceeded)

@@ -3,7 +3,7 @@
 # Tests that need no guest: style, unit, command line. Sourced by tests/check, never run.
 
 readonly MAX_LINES=800
-# Not where "make" builds, whose warnings are no errors: make would not compile such a file again, nor what has other CFLAGS.
+# A folder of its own: in make's folder, where warnings are no errors, make would not compile the files again with other CFLAGS.
 BUILD=${BUILD:-build/check}
 
 # use_ccache - a clone is built anew, mostly of sources that the compiler has seen in another one. Debug information may then
@@ -41,7 +41,7 @@ has_spdx() {
 		# Debian's formats; debian/copyright has the licences.
 		debian/changelog | debian/control | debian/copyright | debian/source/* | debian/*.install | debian/*.links | debian/*.symbols)
 			continue ;;
-		# What other programs printed.
+		# Output of other programs.
 		tests/unit/captured/*) continue ;;
 		esac
 		files+=("$file")
@@ -65,12 +65,12 @@ is_short() {
 	! awk -v most="$MAX_LINES" '$1 > most && $2 != "total" { print $2 ": " $1 " lines, more than " most }' <<<"$counts" | grep .
 }
 
-# As docs/library.md says.
+# docs/library.md promises that.
 examples_are_short() {
 	! wc -l docs/examples/* | awk '$1 >= 80 && $2 != "total" { print $2 ": " $1 " lines, more than 79" }' | grep .
 }
 
-# Whoever does not know of a page finds it by README.
+# README names each page, so that users find it.
 readme_names_each_page() {
 	local bad=0 page
 	for page in docs/*.md docs/*.[15]; do
@@ -108,7 +108,7 @@ pipes_are_read() {
 	! grep -nE '(^|[^|])\| *(grep +-[a-zA-Z]*[qm]|head( |$))' "${files[@]}"
 }
 
-# What a user exports may take it elsewhere. Guests have no such user.
+# A user's exported CDPATH may lead cd elsewhere. Guests have no such user.
 cd_heeds_no_path() {
 	local -a files
 	mapfile -t files < <(shell_scripts | grep -v '^tests/guest/')
@@ -118,7 +118,7 @@ cd_heeds_no_path() {
 	((${#files[@]} > 3)) && ! grep -L '^unset CDPATH' "${files[@]}" | grep .
 }
 
-# What tests/check --since knows: a row for each file, files for each row, and no suite that there is not.
+# The table of tests/check --since has a row for each file, files for each row, and only suites that exist.
 each_file_calls_for_suites() {
 	local bad=0 path suites suite file row known
 	known=$(matrix_suites; matrix_host; printf '%s\n' ALL - USERS)
@@ -169,8 +169,8 @@ each_suite_has_a_row() {
 	return "$bad"
 }
 
-# Commands of documents that name a suite. Of one that the gate lacks they run nothing without --long, and of a guest's the gate has
-# a part, where docs means all. CONTRIBUTING.md may mean the part.
+# Commands in documents that name a suite need --long: without it, a suite that the gate lacks does not run, and a guest's suite runs only
+# the gate's part. CONTRIBUTING.md may mean that part.
 each_command_runs_what_it_names() {
 	local bad=0 file command named suite ring
 	while IFS=: read -r file command; do
@@ -211,7 +211,7 @@ each_trial_runs_alone() {
 	return "$bad"
 }
 
-# SUITE/"NAME" in a document; NAME stands for any, and so does what is left out at the end ("...").
+# Checks SUITE/"NAME" in documents; NAME stands for any name, and "..." for the rest of one.
 each_named_test_exists() {
 	local bad=0 named suite name
 	while IFS= read -r named; do
@@ -410,7 +410,7 @@ without_perftest() {
 	((status == 3)) && [[ $out == *'apt install perftest'* ]]
 }
 
-# bench_alone STATUS MESSAGE CODE - of donard-cli in a folder of its own, with no PATH. --json stands before 'bench' or behind.
+# bench_alone STATUS MESSAGE CODE - checks donard-cli in a folder of its own, without PATH. --json comes before or after 'bench'.
 bench_alone() {
 	local status out words
 	for words in "bench setup p2pmem0 --json" "--json bench setup p2pmem0"; do
@@ -422,7 +422,7 @@ bench_alone() {
 	done
 }
 
-# What 'bench' means is another program's, which is not there, or is no program.
+# 'bench' runs another program, which is missing, or is no program.
 without_bench() {
 	local folder=$LOGS/no-bench out
 	rm -rf "$folder"

@@ -21,7 +21,7 @@ import re
 import subprocess
 import sys
 
-# room: what it may include besides itself. Only rooms that stand above it here.
+# Each room with the rooms whose headers it may include: only rooms above it in this table.
 ROOMS = {
     "include/uapi": [],
     "include/donard": [],
@@ -50,18 +50,19 @@ ROOMS = {
     "cli": ["cli/doctor", "tool/rdma", "tool", "include/donard"],
     "bench": ["tool/rdma", "tool", "include/donard", "include/uapi"],
 }
-# One header of a room is for these, too: module and library are of one release, CUDA's numbers are CUDA's, and the doctor and the meters
-# are built with some files of others, which need nothing of their rooms.
+# Single headers that other rooms may include, too: module and library have one release, CUDA's numbers are CUDA's, and the doctor and the
+# meters are built with some files of other rooms that need nothing else of those.
 SHARED = {"include/donard/version.h": ["kernel"], "kernel/path.h": ["cli/doctor"], "kernel/pmr.h": ["lib/region"],
           "lib/base/clock.h": ["lib/meter"], "lib/base/failure.h": ["lib/meter"], "lib/base/handle.h": ["lib/meter"], "lib/base/sized.h": ["lib/meter"],
           "lib/gpu/cuda.h": ["lib/cufile"], "lib/base/files.h": ["cli/doctor", "lib/meter"], "lib/base/letters.h": ["lib/cufile"], "lib/base/mounts.h": ["lib/cufile", "lib/drive"], "lib/base/bdf.h": ["cli", "cli/doctor"], "lib/base/pcibar.h": ["cli/doctor"], "lib/base/pciconfig.h": ["cli/doctor", "bench"], "lib/base/nodes.h": ["cli"], "lib/base/printable.h": ["tool", "cli", "cli/doctor", "lib/region", "lib/cache", "lib/cufile"], "lib/base/rights.h": ["cli/doctor"],
           "lib/base/uring_refused.h": ["cli/doctor"]}
-# Libraries of their own, which the linker gives libdonard's public calls alone. Its rooms know nothing of theirs.
+# Separate libraries, which link only libdonard's public calls. libdonard's rooms know nothing of them.
 LINKED = ["lib/cufile", "lib/meter"]
 OF_LINKED = {"include/donard/meter.h": "lib/meter"}
-# Rooms whose files go one way. Not lib/cufile: fork() takes the locks of all its files, and the driver's end ends what each of them has.
+# Rooms whose files call one another in one direction. Not lib/cufile: fork() takes the locks of all its files, and closing the driver ends
+# the objects of each of them.
 LAYERED = ["tool", "tool/rdma", "nbd", "cli", "cli/doctor", "bench", "lib/base", "lib/region", "lib/memory", "lib/gpu", "lib/drive", "lib/ring", "lib/join", "lib/meter", "lib/copy", "lib/queue", "lib/rdma", "lib/cache", "kernel", "kernel/ntb"]
-# Only these files may include what is the lab's.
+# Only these files may include the lab's headers.
 LAB = {"lib/meter/lab.c"}
 SEARCHED = ["include", "lib", "tool", "."]
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')

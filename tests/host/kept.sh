@@ -5,13 +5,13 @@
 # taken again, with the word "kept". The gate neither keeps nor takes, nor does a run of single suites. Sourced by tests/check,
 # never run.
 
-# keeps_results - does this run? Who names a suite, or a seed, wants to see it run.
+# keeps_results - does this run keep and reuse results? Not if a suite or a seed was named: that has to run.
 keeps_results() {
 	! in_ring gate && [[ -z $OPT_ONLY$OPT_FAILED$OPT_SEED ]]
 }
 
-# result_key KERNEL TOPOLOGY FABRIC SUITE... - leaves it in RESULT_KEY: of a row of the matrix; nothing where the lab cannot tell.
-# To tell it, the lab builds what the cache lacks.
+# result_key KERNEL TOPOLOGY FABRIC SUITE... - sets RESULT_KEY to the key of a row of the matrix, or to nothing if the lab cannot compute
+# it. For that the lab builds what the cache lacks.
 result_key() {
 	local where
 	local -a machine
@@ -44,8 +44,8 @@ has_result() {
 	[[ -n $1 && -z $OPT_FRESH ]] && grep -qsx '# end of boot' "$(result_place "$1")/out"
 }
 
-# keep_result GUEST-DIR - of a guest of which nothing has failed, PLAN, if the tree is still as it was. It gets its name when it
-# is whole; a full disk keeps none.
+# keep_result GUEST-DIR - keeps the result of the guest PLAN if nothing failed and the tree has not changed. The file gets its name when it
+# is complete, so a full disk keeps none.
 keep_result() {
 	local place
 	# It was built, and took its scripts, later than the key was made.

@@ -49,7 +49,7 @@ could_not_build() {
 	((status == $1)) && [[ ! -e $dir/thing && -z $(compgen -G "$dir/thing.*") ]] && grep -q 'could not build thing in the cache' "$dir/said"
 }
 
-# Of a builder whose source gets the content EDIT before it reads it: once the same, once another.
+# A builder's source is changed to EDIT before the builder reads it, once to the same content, once to another.
 what_is_edited_meanwhile_is_not_kept() {
 	local dir status=0
 	dir=$(mktemp -d "$LOGS/left.XXXXXX")
@@ -69,7 +69,7 @@ what_is_edited_meanwhile_is_not_kept() {
 		grep -q 'changed while the lab built from them\. Run it again' "$dir/said"
 }
 
-# Of a program that is no program any more, too: a script is installed if it may be run.
+# The key changes even if a program loses its execute bit: a script is installed if it may be run.
 keys_tell_programs() {
 	local dir before
 	dir=$(mktemp -d "$LOGS/left.XXXXXX")
@@ -81,7 +81,7 @@ keys_tell_programs() {
 	[[ $(in_rig tree_key "$dir") == "$before" ]] || { echo "a umask has a key of its own"; return 1; }
 }
 
-# What has the lock is let go when the lab has said that it waits.
+# The lock's holder is released when the lab has said that it waits.
 a_wait_is_told() {
 	local dir
 	dir=$(mktemp -d "$LOGS/left.XXXXXX")
@@ -101,7 +101,7 @@ each_build_failure_is_the_labs() {
 	could_not_build 125 1 && could_not_build 125 2 && could_not_build 125 100 && could_not_build 3 3 && could_not_build 143 143
 }
 
-# bridge_ended_as REGEX SCRIPT - what is said of a bridge between guests that still run, or after them.
+# bridge_ended_as REGEX SCRIPT - checks the message about a bridge that ends while guests still run, or after them.
 bridge_ended_as() {
 	local regex=$1 dir status=0
 	dir=$(guest_left module-kasan booted)
@@ -149,7 +149,7 @@ booted_times() {
 	((seen == $1))
 }
 
-# What is left of a run lies where it was asked for, and is named there.
+# A run's logs are in the requested folder, and are named.
 logs_are_left() {
 	local dir status=0
 	dir=$(guest_left module-kasan booted)
@@ -225,7 +225,7 @@ ends_what_it_runs() {
 	((status == 7))
 }
 
-# What handles a region's pages and objects, and README.md says is instrumented. A folder that is kept in is named by "!".
+# The code that handles a region's pages and objects, which README.md says is instrumented. "!" names a folder that is kept in.
 all_of_ours_is_instrumented() {
 	local dir left=tests/rig/debug/uninstrumented
 	! grep -xE '(mm|block|io_uring)(/.*)?|lib|drivers/.+' "$left" || return
@@ -271,7 +271,7 @@ with_fake() {
 	PATH=$FAKES:$PATH "${@:3}"
 }
 
-# As in most containers.
+# Most containers have no such namespaces.
 without_namespaces_nothing_is_fetched() {
 	local dir FAKES status=0
 	dir=$(mktemp -d "$LOGS/left.XXXXXX") FAKES=$dir/bin
@@ -308,7 +308,7 @@ a_mirror_has_many_names() {
 		mirror_is '' bookworm "$other"
 }
 
-# Not of testing, which has none.
+# Testing has no backports.
 only_debian_12_has_backports() {
 	local seen
 	# shellcheck disable=SC2016  # the lab's shell's
@@ -328,7 +328,7 @@ an_archive_out_of_reach_is_told() {
 	((status == 3)) && grep -q 'could not be fetched' "$dir/said"
 }
 
-# Of packages that someone holds, setup lacks none.
+# Packages on hold do not count as missing.
 held_packages_are_there() {
 	local FAKES
 	FAKES=$(mktemp -d "$LOGS/left.XXXXXX")
@@ -359,7 +359,7 @@ refuses() {
 	((status == 3)) && grep -qE -- "$1" <<<"$out"
 }
 
-# As of a cache whose lock root has made, or of a folder that is a file.
+# A cache whose lock root has made, or a folder that is a file.
 folders_are_tried_first() {
 	local dir
 	dir=$(mktemp -d "$LOGS/left.XXXXXX")
@@ -372,7 +372,7 @@ folders_are_tried_first() {
 	(cd "$dir/a,b" && refuses "the checkout's path may have no comma: .*/a,b\. Move it" "DONARD_CACHE=$dir/new") && [[ ! -e $dir/new ]]
 }
 
-# As where "rm" is refused what root has left.
+# "rm" may be refused to remove root's files.
 forgetting_fails_no_build() {
 	local dir
 	dir=$(mktemp -d "$LOGS/left.XXXXXX")
@@ -383,7 +383,7 @@ forgetting_fails_no_build() {
 		in_lab "$dir" 'set -e; builder() { : >"$1"; }; cached thing builder' && [[ -e $dir/thing ]]
 }
 
-# What make would compile or install for a guest lies in PROGRAM_SOURCES: else a guest is given what it was made of before.
+# All that make compiles or installs for a guest must be in PROGRAM_SOURCES: else a guest would get an old build.
 programs_are_kept_by_their_sources() {
 	local sources said file bad=0
 	# shellcheck disable=SC2016  # the lab's

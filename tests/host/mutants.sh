@@ -38,7 +38,7 @@ readonly MUTANTS=(
 )
 readonly MUTANT_TESTS=(test_cache_log test_cache_recover test_cache_place test_cache_order test_cache_turns)
 
-# Else nothing is broken, or more than the rule.
+# Each mutant changes exactly one place: else it breaks nothing, or more than its rule.
 each_changes_one_place() {
 	local mutant rule file unit script places status=0
 	for mutant in "${MUTANTS[@]}"; do
@@ -54,7 +54,7 @@ make_in_copy() {
 	make -s -C "$LOGS/mutants" WERROR= CPPFLAGS=-w BUILD=build "build/tests/unit/$1"
 }
 
-# What is built already is not built again: make goes by the times of the files.
+# Keeps the files' times, by which make decides, so that nothing is built again.
 copy_passes() {
 	local copy=$LOGS/mutants unit
 	rm -rf "$copy"

@@ -99,7 +99,7 @@ is_said() {
 	done <<<"${1//, /$'\n'}"
 }
 
-# By suite: what names_of prints.
+# For each suite: the output of names_of.
 declare -gA PATTERNS=()
 
 # has_test SUITE NAME

@@ -39,7 +39,7 @@ installed_for_everybody() {
 	[[ -z $closed ]]
 }
 
-# Where ld.so looks for no library: what is installed finds it all the same, wherever the whole was moved to.
+# ld.so does not search this LIBDIR, but installed programs find the library all the same, even after the tree was moved.
 libdir_is_where_programs_look() {
 	local dir=$LOGS/libdir
 	make -s "BUILD=$BUILD" "DESTDIR=$dir" PREFIX=/opt/donard LIBDIR=/opt/donard/lib64 install || return
@@ -70,7 +70,7 @@ installed_python() {
 	{ make -s "BUILD=$BUILD" DESTDIR= "PYTHON=$PYTHON" "$@" install-python >/dev/null; } 2>&1
 }
 
-# What it advises is enough.
+# Following the advice is enough.
 python_that_does_not_look_is_told() {
 	local prefix=$LOGS/python said
 	rm -rf "$prefix"
@@ -153,7 +153,7 @@ debian_has_the_version() {
 	[[ $(head -n 1 debian/changelog) == "donard ($version) "* ]]
 }
 
-# Of each symbol version in a library's map, debian/ says since when it is there.
+# debian/ says for each symbol version in a library's map since when it exists.
 debian_has_the_symbols() {
 	local library
 	for library in "${LIBRARIES[@]}"; do
@@ -258,7 +258,7 @@ run_install() {
 
 # --- the packages, in make check-long ---
 
-# What docs/install.md says to install is what was built.
+# docs/install.md names each package that was built.
 install_names_each_package() {
 	local dir=$1 line
 	line=$(grep '^    sudo apt install \.\./' docs/install.md)

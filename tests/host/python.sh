@@ -39,7 +39,7 @@ tuning_has_its_numbers() {
 	return "$bad"
 }
 
-# In a tree whose lab prints half of a result.
+# Runs in a tree whose lab prints half of a result.
 bench_keeps_last_result() {
 	local tree=$LOGS/half status=0 out
 	rm -rf "$tree"
@@ -54,7 +54,7 @@ bench_keeps_last_result() {
 	((status == 1)) && grep -q 'no JSON behind 0 results' <<<"$out" && [[ $(<"$tree/build/results/null.json") == "the last one" ]]
 }
 
-# Of bench/donard-stat, which turns samples into figures.
+# The tests of bench/donard-stat, which computes figures from samples.
 run_report() {
 	progress "report"
 	PYTHONPATH=bench unittests '' tests/bench "$PYTHON" -B tests/host/tap.py tests/bench

@@ -35,7 +35,7 @@ recipes_of() {
 	rm -rf "$dir"
 }
 
-# As at a terminal, where a shell of the lab is left at once.
+# Runs it as at a terminal, where a shell of the lab is left at once.
 lab_recipe() {
 	echo exit | script -qec "$1" /dev/null
 }

@@ -13,7 +13,7 @@ results_begin() {
 	local place=${TMPDIR:-/tmp}
 	# make builds in it, and takes no path with a space.
 	[[ $place != *[[:space:]]* ]] || place=/tmp
-	# As root, without it: the run would work in "/".
+	# Without a folder, a run as root would work in "/".
 	LOGS=$(mktemp -d "$place/donard-check.XXXXXX") || unsupported "no folder can be made in '$place' (TMPDIR)"
 	trap results_clean_up EXIT
 	trap 'progress "ending what runs"; end_by_signal 130' INT
@@ -110,7 +110,7 @@ failed() {
 	rm -f "$text"
 }
 
-# count_failure NAME FILE [ROW-WORD...] - FILE has what is told of it, each line behind "#   ".
+# count_failure NAME FILE [ROW-WORD...] - FILE has the report, each line after "#   ".
 count_failure() {
 	local name=$1 text=$2
 	shift 2
@@ -124,8 +124,8 @@ count_failure() {
 	note_failure "$name" "$text" >>"$LOGS/failures"
 }
 
-# note_failure NAME FILE - the same in short, for the end of the run: what was expected, if a guest's test says that in a line
-# of its own, what was seen last, the log, and the command.
+# note_failure NAME FILE - notes the failure in short, for the end of the run: the expected result, if a guest's test prints it in a line
+# of its own, the last output, the log, and the command.
 note_failure() {
 	printf '# not ok - %s\n' "$1"
 	grep '^#   | ' "$2" | grep -v '^#   | \[ *[0-9.]*\]' | last_of 10
@@ -182,7 +182,7 @@ suite_result() {
 	esac
 }
 
-# results_tell - at the end of the run, where it is read: what failed, and what was flaky.
+# results_tell - prints what failed and what was flaky, at the end of the run, where it is read.
 results_tell() {
 	if ((PASSED + FAILED + SKIPPED == BESIDE)); then
 		failed "nothing was run: no test of this ring has that name, or no guest that suite, kernel and topology (tests/check --list, --long)" ''
@@ -196,7 +196,7 @@ results_tell() {
 	kept_told
 }
 
-# skips_told - a machine that cannot run many tests of a suite may hide their failures. Not what a row of the matrix lets skip.
+# skips_told - reports suites with many skipped tests, whose failures this machine may hide. Tests that the matrix lets skip do not count.
 skips_told() {
 	echo "# What this machine could not run: $(sort "$LOGS/skips" | uniq -c |
 		awk '{ printf "%s%d of %s", sep, $1, $2; sep = ", " }'). Their lines above have \"# SKIP\"."
@@ -229,7 +229,7 @@ note_green() {
 	if (($1 != 0)); then
 		rm -f "$file"
 	elif [[ -n $2 && $2 == "$(clean_tree)" ]]; then
-		# Of another user's run it could not be written.
+		# A file of another user's run could not be overwritten.
 		rm -f "$file"
 		echo "$2" >"$file"
 	fi

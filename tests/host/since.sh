@@ -97,7 +97,7 @@ suites_of() {
 	done
 }
 
-# What a word stands behind that is in no comment.
+# What comes before a word that is in no comment.
 readonly NO_COMMENT='^([^#]|[^[:space:]#]#)*'
 
 # takers_of PATH - files of tests/guest that source, include or run the one of that PATH in it.

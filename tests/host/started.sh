@@ -3,12 +3,12 @@
 # The suites of the host again, by runs that are started in other ways: nothing of it changes the outcome (alike.sh). Sourced
 # by tests/check, never run.
 
-# As the gate has them, but for the one that it lacks. Not style and model: they take minutes, and run nothing of donard's.
+# The gate's suites, and one that it lacks. Without style and model, which take minutes, and run nothing of donard's.
 readonly STARTED_SUITES=(unit install cli abi lab report "verdict --long")
-# That git reads this checkout may be said in a file that it does not find then.
+# The setting that lets git read this checkout may be in a file that it does not find then.
 readonly TRUSTED=(GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory "GIT_CONFIG_VALUE_0=$REPO")
 
-# pass_started WAY... - each by a run of its own, which WAY starts; tells what failed.
+# pass_started WAY... - runs the suites once for each WAY to start them, and reports what failed.
 pass_started() {
 	local started bad=0
 	local -a suite
@@ -27,7 +27,7 @@ what_failed() {
 	sed -n '/^# What failed:/,$p' "$LOGS/started" | grep . || tail -n 3 "$LOGS/started"
 }
 
-# As by nohup, in the background of a script, or by systemd.
+# Signals are ignored, as by nohup, in a script's background job, or by systemd.
 ignoring_signals() (
 	trap '' HUP INT QUIT PIPE
 	exec "$@"
@@ -37,7 +37,7 @@ without_input() {
 	"$@" <&-
 }
 
-# Where the lab's cache is said to be elsewhere, it is there still.
+# A setting of the lab's cache folder still holds.
 with_path_alone() {
 	env -i "PATH=$PATH" "${TRUSTED[@]}" ${DONARD_CACHE:+"DONARD_CACHE=$DONARD_CACHE"} ${XDG_CACHE_HOME:+"XDG_CACHE_HOME=$XDG_CACHE_HOME"} "$@"
 }
@@ -62,7 +62,7 @@ in_20_columns() {
 	COLUMNS=20 LINES=5 script -qec "stty cols 20 rows 5; $(printf '%q ' "$@")" /dev/null
 }
 
-# As by a hook of git's in another work tree, of somebody whose commits are signed.
+# Started by a git hook in another work tree, for a user whose commits are signed.
 in_a_hook() {
 	mkdir -p "$LOGS/home"
 	printf '[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = false\n' >"$LOGS/home/gitconfig"

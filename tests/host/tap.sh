@@ -31,7 +31,7 @@ tap_each() {
 	[[ -z $tap_fails ]] || "$@" fail "$tap_name" "$tap_told"
 }
 
-# tap_is_whole FILE - does it have as many results as its plans say? What dies prints no plan.
+# tap_is_whole FILE - does it have as many results as its plans say? A program that dies prints no plan.
 tap_is_whole() {
 	awk '/^1\.\.[0-9]+$/ { planned += substr($0, 4); plans++ }
 		/^(not )?ok / { seen++ }

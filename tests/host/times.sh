@@ -16,8 +16,8 @@ timed() {
 	TIMES+=("$((SECONDS - from)) $((PROCESSOR_SECONDS - before)) $what")
 }
 
-# note_processor - leaves in PROCESSOR_SECONDS what this shell's children took that have ended. Not in a pipe or $(...):
-# those have children of their own.
+# note_processor - sets PROCESSOR_SECONDS to the processor time of this shell's children that have ended. Do not call it in a pipe or
+# $(...): those have children of their own.
 note_processor() {
 	local file=$LOGS/times.$BASHPID
 	times >"$file"

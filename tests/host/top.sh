@@ -59,7 +59,7 @@ top_without_holders() {
 	[[ $("$BUILD/donard-cli" top --count 1 --no-holders --json) == *'"holders":null'* ]]
 }
 
-# Of a region whose group the user is not in. A folder cannot be read by root either.
+# A region whose group the user is not in. Even root cannot read a folder as a file.
 top_hides_one() {
 	local hidden=$LOGS/top/class/p2pmem/p2pmem1 shown
 	cp -r "$LOGS/top/class/p2pmem/p2pmem0" "$hidden"
@@ -101,7 +101,7 @@ put() {
 	printf '%s\n' "$1" >"$2.new" && mv "$2.new" "$2"
 }
 
-# What changed between two samples, and what did not; another region or drive of the name has no rates yet.
+# Rates of fields that changed between two samples, and of those that did not. Another region or drive with the same name has none yet.
 top_changes() {
 	local tree=$LOGS/top region=$LOGS/top/class/p2pmem/p2pmem0
 	local owned='^p2pmem0 +ready +128 MiB +256 MiB +128 MiB'
@@ -128,7 +128,7 @@ top_rates() {
 	(($? == 130 && !status))
 }
 
-# The command of a holder may be anything; a terminal is told nothing by it.
+# A holder's command name may hold any byte, and must not control the terminal.
 top_escapes() {
 	local said
 	printf '12 a\033[31mb\302\233c\177 4096 1\n' >"$LOGS/top/class/p2pmem/p2pmem0/holders"
@@ -188,7 +188,7 @@ candidates_name_all() {
 	END
 }
 
-# Before anything is opened: what the region holds may be wanted. With the consent, the next complaint is another one.
+# bench asks for consent before it opens anything, since the region's content may be wanted. With consent, it fails for another reason.
 bench_asks_of_persistent() {
 	local command why='p2pmem0: its memory is persistent.* another region, or give --allow-persistent'
 	echo 1 >"$LOGS/top/class/p2pmem/p2pmem0/persistent"

@@ -87,7 +87,7 @@ said_by() {
 	sed -nE "s/.*\berrx?\(1, \"([^\"]*$2[^\"]*)\".*/$1: \1/; T; s/%(zu|lu|d)/7/g; s/%s/after that/g; p; q" "tests/guest/$1.c"
 }
 
-# What programs find in memory, in their own words; and what they say of other things.
+# Messages of programs about bytes in memory, and about other things.
 each_byte_is_not_of_speed() {
 	local verdict program words said bad=0
 	while read -r verdict program words; do
@@ -110,7 +110,7 @@ each_byte_is_not_of_speed() {
 	return "$bad"
 }
 
-# Of assertions of suites, which say the same things of bytes, of what the kernel says, and of what is left behind.
+# Messages of the suites' assertions about bytes, about the kernel's messages, and about left-over files.
 each_assertion_is_exact() {
 	local words said bad=0
 	while read -r words; do
@@ -396,7 +396,7 @@ keeps() {
 	[[ $seen == "$1" ]]
 }
 
-# Who edits the tree during a run, and takes that back.
+# The tree is edited during a run, and the edit is undone.
 a_moved_tree_keeps_nothing() {
 	local MEANWHILE='other parts'
 	keeps $'started\nok - 7 switch: perm: a' all '' '' "$1"
@@ -479,7 +479,7 @@ every_file_of_a_diff_counts() {
 	diff <(printf '%s\0' kernel/pmem.c kernel/window.c 'a name' lib/rdma/new.c) <(changed_files)
 }
 
-# Also where status says nothing of files that no commit has.
+# The same if git's status is configured to hide untracked files.
 a_tree_with_a_new_file_is_not_clean() {
 	git config status.showUntrackedFiles no
 	clean_tree || return
@@ -688,7 +688,7 @@ unknown_are_refused() {
 
 # shellcheck disable=SC2031,SC2317  # for the function that is tried
 an_unnamed_suite_is_caught() (
-	# In no text as one word: that would be a caller.
+	# The name is in no text as one word, since that would count as a caller.
 	local suite=frob
 	matrix_suites() { matrix_rows guest | awk '{ for (i = 5; i <= NF; i++) if ($i != "perm") print $i }'; }
 	eval "run_$suite() { try 'a: b' true; }"
