@@ -156,7 +156,7 @@ static int zero_unknown(struct p2pmem_region *r, u64 at, u64 end)
 		at = p2pmem_bytes_next_unknown(&r->alloc.bytes, at + 1, end);
 	}
 	kept = p2pmem_zeros_arrive(r, last);
-	disabled = r->provider->forgot && r->provider->forgot(r);
+	disabled = p2pmem_is_disabled(r);
 	mb(); /* orders registers and memory; pairs with p2pmem_revalidate() */
 	/* While another driver's reset is under way, each call counts one more. */
 	if (p2pmem_resets_seen(r) != resets)

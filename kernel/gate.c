@@ -66,6 +66,16 @@ void p2pmem_leave(struct p2pmem_region *r)
 }
 
 /*
+ * Is the memory of the device disabled, as it is after a reset?  The registers of a function
+ * that does not answer read as ones or zeros, and say nothing.  They are read first.  If the
+ * function answers afterwards, it answered then, too, or was reset since.  Never sleeps.
+ */
+bool p2pmem_is_disabled(struct p2pmem_region *r)
+{
+	return r->provider->forgot && r->provider->forgot(r) && p2pmem_function_answers(r->pdev);
+}
+
+/*
  * Was the device of another driver reset?  If so, counts it, and enables the memory again
  * if need be.  p2pmem is the driver of all other devices, and is told of their resets.
  * Returns the count of resets.  A reset that is in it is one after which the memory was
@@ -80,7 +90,7 @@ u64 p2pmem_revalidate(struct p2pmem_region *r)
 	if (!r->provider->foreign)
 		return atomic64_read(&r->resets);
 	mutex_lock(&r->revalidate_lock);
-	lost = r->provider->forgot && r->provider->forgot(r);
+	lost = p2pmem_is_disabled(r);
 	resets = p2pmem_guard_resets(r->pdev);
 	reset = lost || resets != r->function_resets;
 	if (reset) {
@@ -134,7 +144,7 @@ u64 p2pmem_resets_seen(struct p2pmem_region *r)
 bool p2pmem_was_reset(struct p2pmem_region *r, const struct p2pmem_guarded *g,
 		      u64 resets, u64 function_resets)
 {
-	bool lost = r->provider->forgot && r->provider->forgot(r);
+	bool lost = p2pmem_is_disabled(r);
 
 	mb(); /* orders registers and memory; pairs with p2pmem_revalidate() */
 	return lost || p2pmem_guard_saw_reset(g, function_resets) ||

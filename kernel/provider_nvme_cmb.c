@@ -257,16 +257,12 @@ static void cmb_release(struct pci_dev *pdev, void *data, bool alive)
 	kfree(cmb);
 }
 
-/*
- * A reset of the function clears CMBMSC, and the nvme driver sets it only once.  All
- * ones mean that the device does not answer.
- */
+/* A reset of the function clears CMBMSC, and the nvme driver sets it only once. */
 static bool cmb_forgot(struct p2pmem_region *r)
 {
 	struct cmb *cmb = r->provider_data;
-	u64 now = cmb->has_cmbmsc ? hi_lo_readq(cmb->regs + NVME_CMBMSC) : cmb->enabled;
 
-	return now != cmb->enabled && now != ~0ULL;
+	return cmb->has_cmbmsc && hi_lo_readq(cmb->regs + NVME_CMBMSC) != cmb->enabled;
 }
 
 static void cmb_enable_anew(struct p2pmem_region *r)
