@@ -7,8 +7,8 @@
 
 enum p2pmem_answer {
 	P2PMEM_ANSWER_NONE,	/* the struct is not copied back to the caller */
-	P2PMEM_ANSWER_REASON,	/* it is, for its reason; a failure to do so is ignored */
-	P2PMEM_ANSWER_NEEDED,	/* it is, and the call fails if that fails */
+	P2PMEM_ANSWER_REASON,	/* it is copied, for its reason; a failure to copy is ignored */
+	P2PMEM_ANSWER_NEEDED,	/* it is copied, and the call fails if the copy fails */
 };
 
 struct p2pmem_ioctl {

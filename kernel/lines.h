@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A list for people, in a text that may be too short for it.  It has whole lines only, and
- * its last line says how many more there are.
+ * A list for people, in a buffer that may be too small for it.  The text has whole lines
+ * only.  If lines did not fit, its last line says how many.
  */
 #ifndef P2PMEM_LINES_H
 #define P2PMEM_LINES_H
@@ -18,7 +18,7 @@ struct pid_namespace;
  * @used: the length of the list so far, without the NUL; below @bytes
  * @left_out: lines that did not fit; after the first of them no other is added
  * @reader: the namespace in which pids are shown; NULL if there are none
- * @search: for how many jiffies more processes may be looked for, in all
+ * @search: how many jiffies are left to search for processes, for all lines together
  */
 struct p2pmem_lines {
 	char *text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Names of functions in a text for people, which says how many did not fit. */
+/* Names of PCI functions in a text for people, which says how many did not fit. */
 #ifndef P2PMEM_NAMES_H
 #define P2PMEM_NAMES_H
 

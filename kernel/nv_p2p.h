@@ -15,11 +15,12 @@
  *     nvidia_p2p_get_pages() has returned.  No call of this file may be made in
  *     it.  The table is gone when it returns.
  *   - nvidia_p2p_put_pages() waits for a running callback, so its caller holds no
- *     lock that the callback takes.  From another process than the one that got
- *     the pages it returns 0 and does nothing: they stay until the owner frees
- *     them, and the callback still comes.  After the callback it must not be called.
+ *     lock that the callback takes.  Called by another process than the one that
+ *     got the pages, it returns 0 and does nothing: the pages stay until their owner
+ *     frees them, and the callback still comes.  After the callback it must not be
+ *     called.
  *   - The persistent calls have no callback and no owner: the memory stays until
- *     it is put, by whatever process.  Drivers before 535 lack them; a GPU that is
+ *     some process puts it.  Drivers before 535 lack them; a GPU that is
  *     partitioned (MIG) or virtual (vGPU) refuses them.
  */
 #ifndef P2PMEM_NV_P2P_H

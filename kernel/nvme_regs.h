@@ -42,15 +42,16 @@
 void __iomem *p2pmem_nvme_map(struct pci_dev *pdev, char *reason);
 
 /*
- * CMBMSC and PMRMSC, at @msc: an address, and CMSE, which makes the controller take
- * accesses of its own there for ones to its memory.  False if the address did not stay.
+ * Stores @value in CMBMSC or PMRMSC, at @msc: an address and CMSE, the bit that makes the
+ * controller take its own accesses to that address for accesses to its memory.  Returns
+ * false if the register did not keep the address.
  */
 bool p2pmem_nvme_space_on(void __iomem *msc, u64 value);
-/* @value lacks CMSE. */
+/* Stores @value, which lacks CMSE, in the same register. */
 void p2pmem_nvme_space_off(void __iomem *msc, u64 value);
 
 struct p2pmem_nvme_memory;
-/* Fills in what the controller says about its memory. */
+/* Fills in the registers in which the controller describes its memory. */
 int p2pmem_nvme_look(struct p2pmem_nvme_memory *req);
 
 #endif

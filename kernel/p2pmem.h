@@ -3,13 +3,14 @@
  * The objects of p2pmem and who owns what.
  *
  *   region   owned by its struct device (reference counted).  The backing owns
- *            its pages.  drain.c closes it at the region's end.
+ *            its pages.  drain.c closes the backing at the region's end.
  *   file     one per open(); owns extents.  It holds a reference to the region's
  *            device, so that the struct outlives the pages.  A walk over the files
  *            (files.c) may hold the struct itself for a moment longer.
- *   extent   a range of the region that one file owns.  After the file is
- *            closed it moves to the region's draining list until no pin is
- *            left, holding a module reference.
+ *   extent   a range of the region that one file owns.  If it is still pinned
+ *            when the file is closed, it moves to the region's draining list
+ *            until no pin is left.  There it holds references to the region's
+ *            device and to the module.
  *   export   a dma-buf; holds the open file, and through it all of the above.
  *
  * The calls for each concept are in its own header: registry.h, gate.h, extent.h ...
@@ -21,8 +22,8 @@
  * region->reap_lock -> region->alloc_lock; and mmap_lock -> i_mmap_rwsem of the region's
  * inodes, which p2pmem_who_maps() takes with none of the region's locks held (mmap.c).
  * Except for the device lock, none of them is held over copy_{to,from}_user() or while a
- * backing is mapped or unmapped.  In p2pmem_region_set_page_type() region->gate is held,
- * too, but no fault can happen then.
+ * backing is mapped or unmapped.  p2pmem_region_set_page_type() also holds region->gate
+ * while it closes and opens the backing, but no fault can happen then.
  */
 #ifndef P2PMEM_H
 #define P2PMEM_H
@@ -51,20 +52,20 @@
 #define P2PMEM_MAX_REGIONS	256
 /* Pagemaps begin and end at a memory subsection (mm/memremap.c). */
 #define P2PMEM_PAGEMAP_ALIGN	(2UL << 20)
-/* Granules of a large folio that one entry of the page middle directory maps. */
+/* A chunk: the granules that one entry of the page middle directory can map (folio.c). */
 #define P2PMEM_CHUNK_ORDER	(PMD_SHIFT - PAGE_SHIFT)
 #define P2PMEM_CHUNK		(1UL << P2PMEM_CHUNK_ORDER)
 #define P2PMEM_HAS_CHUNKS	(COMPAT_HAS_FOLIOS || COMPAT_HAS_DEVMAP)
 
 /**
  * struct p2pmem_backing - the struct pages of a region
- * @type: enum p2pmem_page_type; written under the region's gate, read without
- * @memtype: enum p2pmem_memtype of the kernel's own mapping, which those of programs
- *	follow; known once the pages are there
+ * @type: enum p2pmem_page_type; written under the region's gate, read without it
+ * @memtype: enum p2pmem_memtype of the kernel's own mapping, which mappings of programs
+ *	get as well; known once the pages are there
  * @kaddr: the first byte in the kernel's linear mapping
  * @phys: where the memory begins, as the CPU sees it; fixed from the region's creation
  * @bytes: its length; fixed as well
- * @anchor: generic pages: an ioremap() that fixes the memory type before
+ * @anchor: generic and pmem pages: an ioremap() that fixes the memory type before
  *	memremap_pages() asks for one
  * @windows: generic pages of a provider with @pinned: they own the pages
  * @group: p2pdma pages on a BAR that p2pmem drives: devres group of the P2PDMA pool
@@ -92,7 +93,7 @@ struct p2pmem_backing {
 struct p2pmem_counts {
 	u64 maps;		/* calls of mmap() */
 	u64 faults;		/* page faults that were served */
-	u64 pins;		/* by enum p2pmem_pinner; the kernel's own pins are not counted */
+	u64 pins;		/* made through this module (enum p2pmem_pinner), not by get_user_pages() */
 	u64 routes;		/* routes that were judged */
 	u64 read_bytes;		/* out of the region, by read() and P2PMEM_IOC_COPY */
 	u64 written_bytes;	/* into it, by write() and P2PMEM_IOC_COPY */
@@ -126,7 +127,7 @@ struct p2pmem_region {
 	struct inode *export_inode;	/* and one for those of dma-bufs: pseudofs.c */
 
 	struct rw_semaphore gate;	/* read: to use pages; write: to stop all use */
-	u32 state;			/* enum p2pmem_state; written under gate, read without */
+	u32 state;			/* enum p2pmem_state; written under gate, read without it */
 
 	struct mutex files_lock;	/* protects files, nr_files, and each file's heir */
 	struct list_head files;		/* open ones, by serial: files.c */
@@ -137,10 +138,10 @@ struct p2pmem_region {
 	atomic64_t import_epoch;	/* attachments of earlier epochs cannot map */
 	struct work_struct outdate_work;	/* has importers told about a reset: dmabuf_reset.c */
 	unsigned long reset_began;	/* jiffies */
-	bool asleep;			/* suspended; @wait is woken when it ends */
+	bool asleep;			/* the device is suspended; @wait is woken when that ends */
 	struct delayed_work watch_work;	/* foreign providers: looks for resets while importers have mappings */
 
-	bool generic_by_name;		/* root asked for that page type */
+	bool generic_by_name;		/* root asked for page type generic, not for the default */
 	bool revocable;			/* a pin was made that the GPU's driver may take back */
 	struct list_head pins;		/* gpu.h; under alloc_lock */
 	struct list_head unused_pins;	/* callback pins that wait for their process; under alloc_lock */
@@ -168,7 +169,7 @@ struct p2pmem_region {
 
 	struct mutex revalidate_lock;	/* the device's enable bit, and resets */
 	atomic64_t resets;
-	bool in_reset;			/* as of the last look at the device; under revalidate_lock */
+	bool in_reset;			/* the last look at the device found a reset; under revalidate_lock */
 	u64 function_resets;		/* guard.c: how many of the function's resets are counted in resets */
 	bool resetting;			/* a reset is under way; set and cleared under gate */
 	bool lost;			/* the device did not come back from a reset */
@@ -187,11 +188,11 @@ struct p2pmem_file {
 	struct rb_root extents;
 	u64 promised;			/* its part of region->promised; under alloc_lock */
 	u64 taken_back;			/* how often a GPU's driver took memory back; under gate */
-	u64 dead_from, dead_to;		/* a range with all that was taken back while in dma-bufs; under lock */
+	u64 dead_from, dead_to;		/* a range that covers all memory taken back while in dma-bufs; under lock */
 	u64 resets_seen;		/* at open, and at the last SYNC */
 	u32 owner;			/* the uid whose bytes it may see: bytes.h */
 	struct p2pmem_who who;		/* the process that opened it */
-	struct p2pmem_who heir;		/* one that has it, if that process ended; under region->files_lock */
+	struct p2pmem_who heir;		/* another process that has it, if @who ended; under region->files_lock */
 };
 
 struct p2pmem_extent {
@@ -240,7 +241,7 @@ static inline u64 p2pmem_span_at(const struct p2pmem_span *span, u64 granule)
 	return span->first + (granule - span->file_first);
 }
 
-/* A walk over many pieces leaves the region and its locks to others after so many. */
+/* After so many pieces, a long walk leaves the region and drops its locks for others. */
 #define P2PMEM_BATCH_PIECES	256
 
 #define to_p2pmem_region(d) container_of(d, struct p2pmem_region, dev)
@@ -263,18 +264,18 @@ static inline u64 p2pmem_unit(const struct p2pmem_region *r)
 	return 1ULL << r->folio_order;
 }
 
-/* It is a pmem device for all its life, and no file has memory of it. */
+/* Is it a pmem device?  If so, it stays one for all its life, and no file has memory of it. */
 static inline bool p2pmem_is_pmem(const struct p2pmem_region *r)
 {
 	return READ_ONCE(r->backing.type) == P2PMEM_PAGES_PMEM;
 }
 
-/* What files can still take.  From a GPU they have only what they pin. */
+/* How many bytes files can still take.  A GPU's region gives out none: files have what they pin. */
 static inline u64 p2pmem_available_bytes(const struct p2pmem_region *r)
 {
 	if (r->provider->pinned || p2pmem_is_pmem(r))
 		return 0;
-	/* A figure to show, true at some moment: it needs no alloc_lock. */
+	/* The figure is only shown, and may be out of date at once: it needs no alloc_lock. */
 	return data_race(READ_ONCE(r->alloc.free)) << PAGE_SHIFT;
 }
 

@@ -6,8 +6,8 @@
 #include "p2pmem.h"
 
 /*
- * A change of page type failed, and so did the way back.  Another change may succeed.  Nobody
- * has such a region open.
+ * Did a change of page type fail, and the return to the old type as well?  Another change
+ * may succeed.  Nobody has such a region open.
  */
 bool p2pmem_lost_its_pages(struct p2pmem_region *r);
 int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type);

@@ -20,7 +20,7 @@
 #include "../include/uapi/p2pmem.h"
 
 /**
- * struct p2pmem_tree - how to climb; a function and a bridge are both nodes
+ * struct p2pmem_tree - how to climb the PCI tree; a function and a bridge are both nodes
  * @up: returns the bridge above a node, or NULL on a root bus
  * @redirects: does ACS of this node redirect the requests of peers upstream?
  */
@@ -47,8 +47,8 @@ void p2pmem_path_find(const struct p2pmem_tree *tree, const void *provider,
 		      const void *client, struct p2pmem_path *path);
 
 /**
- * struct p2pmem_way - what a route is judged by
- * @path: by p2pmem_path_find()
+ * struct p2pmem_way - the facts by which a route is judged
+ * @path: filled in by p2pmem_path_find()
  * @same: provider and client are one function
  * @forwards: the root complex is known to forward the requests of peers
  * @translated: an IOMMU translates what the client sends
@@ -62,12 +62,12 @@ struct p2pmem_way {
 	__u32 page_type;
 };
 
-/* P2PMEM_ROUTE_SWITCH, _BRIDGE, _IOMMU or _NONE; adds P2PMEM_PROBE_* to @flags. */
+/* Returns P2PMEM_ROUTE_SWITCH, _BRIDGE, _IOMMU or _NONE, and adds P2PMEM_PROBE_* to @flags. */
 __u32 p2pmem_way_judge(const struct p2pmem_way *way, __u32 *flags);
 
 /**
- * p2pmem_address_judge() - a route, given the address that a device was told
- * @route: by p2pmem_way_judge()
+ * p2pmem_address_judge() - judges a route again by the address that a device got
+ * @route: the answer of p2pmem_way_judge()
  * @dma: the address that the device would put into its requests
  * @bus: the memory's address for devices on its own bus
  * @phys: the memory's address for the CPU
@@ -75,7 +75,8 @@ __u32 p2pmem_way_judge(const struct p2pmem_way *way, __u32 *flags);
  *	translates @dma
  *
  * Return: P2PMEM_ROUTE_BOUNCED if @dma is not an address of the memory at all,
- * P2PMEM_ROUTE_NONE if it is the CPU's, which means something else on the bus; else @route
+ * P2PMEM_ROUTE_NONE if it is the CPU's address, which is a different one on the memory's
+ * bus; else @route
  */
 __u32 p2pmem_address_judge(__u32 route, __u64 dma, __u64 bus, __u64 phys,
 			   __u64 translates_to);

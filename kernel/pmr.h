@@ -38,7 +38,7 @@ static inline unsigned int p2pmem_pmr_bar(__u32 cap)
  * @length: its length in bytes; 0 means up to the end
  * @bytes: out: how long it is, if it fits
  *
- * Return: P2PMEM_PMR_FITS, or what is in the way
+ * Return: P2PMEM_PMR_FITS, or why it does not
  */
 static inline enum p2pmem_pmr_fit p2pmem_pmr_check(unsigned int bar, bool has_registers,
 						   __u64 bar_bytes,

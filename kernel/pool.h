@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * The sizes in which a P2PDMA pool is asked for one piece, largest first: a pool does not
- * say how long its longest free piece is.
+ * The sizes to try, largest first, when a P2PDMA pool is asked for one contiguous piece: a
+ * pool does not say how long its longest free piece is.
  *
  * Pure logic, as alloc.h.
  */

@@ -45,17 +45,18 @@ struct p2pmem_place {
  *	@place and *@data.  If it fails, it leaves the device as it was, and writes
  *	the cause and the remedy into req->reason.  The caller holds the device
  *	lock of @pdev, so that its driver stays.
- * @release: undoes find(), when the pages are gone.  Touches no register
- *	unless @alive.  May be NULL.
+ * @release: undoes find(), when the pages are gone or, with @alive false, when the region
+ *	goes into quarantine.  Touches no register unless @alive.  May be NULL.
  * @forgot: has the device lost its enable bit?  Reads it, and changes nothing.  The
  *	answer only counts if the function answers afterwards (gate.c).  NULL if there
  *	is no such bit.  Never sleeps, since a flush of a pmem device calls it.
  * @enable: sets that bit again.  Each provider with forgot() has it.
  * @ready: returns 1 if the memory that enable() enabled can be used, 0 if not yet, and
- *	-errno if it never will.  NULL if it can be used at once.  Neither of the two waits.
- * @commit: returns 0 when earlier writes have arrived at the device, or -EIO if it says
- *	that they have not.  If NULL, a read from the BAR is the barrier.  That of
- *	persistent memory never sleeps.
+ *	-errno if it never will.  NULL if it can be used at once.  Neither enable() nor
+ *	ready() waits.
+ * @commit: returns 0 when earlier writes have arrived at the device, or -EIO if the device
+ *	says that they have not.  If NULL, a read from the BAR is the barrier.  The
+ *	commit() of persistent memory never sleeps.
  */
 struct p2pmem_provider {
 	u32 kind;

@@ -11,7 +11,7 @@ struct pci_dev;
 __printf(2, 3)
 void p2pmem_reason(char *reason, const char *fmt, ...);
 
-/* What root does so that the PCI core sets a function up again: a part of a sentence. */
+/* Returns a part of a sentence that tells root how to have the PCI core set a function up again. */
 const char *p2pmem_made_anew(struct pci_dev *pdev);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Tracepoints, for perf and bpftrace: /sys/kernel/tracing/events/p2pmem.  docs/tracing.md
- * explains each field.  Events carry numbers alone: no string outlives the region, and how
- * one is assigned differs between kernels.
+ * explains each field.  Events carry only numbers: a pointer to a string could outlive the
+ * region, and how an event copies a string differs between kernels.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM p2pmem
@@ -14,7 +14,7 @@
 
 #include "p2pmem.h"
 
-/* perf and others format events by themselves, and know numbers alone. */
+/* perf and other tools format events by themselves, and do not know the names of enums. */
 TRACE_DEFINE_ENUM(P2PMEM_STATE_READY);
 TRACE_DEFINE_ENUM(P2PMEM_STATE_DRAINING);
 TRACE_DEFINE_ENUM(P2PMEM_STATE_QUARANTINED);
@@ -140,7 +140,7 @@ TRACE_EVENT(p2pmem_state,
 				   { P2PMEM_STATE_GONE, "gone" }))
 );
 
-/* A removal has looked whether anybody holds memory still; it looks until nobody does. */
+/* A removal has checked whether anybody still holds memory.  It checks until nobody does. */
 TRACE_EVENT(p2pmem_drain,
 	TP_PROTO(const struct p2pmem_region *r, bool pages_held, bool imported),
 	TP_ARGS(r, pages_held, imported),

@@ -20,7 +20,7 @@ struct mm_struct;
  * struct p2pmem_who - a process, which may have ended since
  * @pid: its thread group in the initial PID namespace
  * @started_ns: when it started, which tells it from a later process with the same pid
- * @comm: its name at that time, unescaped
+ * @comm: its name when this struct was filled in, unescaped
  *
  * It holds no reference, and may be copied.
  */
@@ -30,7 +30,7 @@ struct p2pmem_who {
 	char comm[TASK_COMM_LEN];
 };
 
-/* Each byte may become "\x1b". */
+/* Each byte may become four, as in "\x1b". */
 #define P2PMEM_SHOWN_BYTES	(4 * TASK_COMM_LEN)
 
 /**
@@ -54,15 +54,16 @@ bool p2pmem_who_lives(const struct p2pmem_who *who);
 /* Does @file refer to @what?  A callback of iterate_fd(), which never sleeps. */
 typedef int p2pmem_is_fn(const void *what, struct file *file, unsigned int fd);
 /*
- * Finds a process that has a descriptor of a file that @is says is one of @what, and
- * prefers the process in *@who.  Returns false, with *@who cleared, if there is none, or
- * none before @until, in jiffies.  The call looks at all processes, but never sleeps.
+ * Finds a process that has a descriptor of a file for which @is returns true, and prefers
+ * the process in *@who.  Returns false, with *@who cleared, if there is none, or if none is
+ * found before @until (jiffies).  The call looks at all processes, but never sleeps.
  */
 bool p2pmem_who_has(struct p2pmem_who *who, p2pmem_is_fn *is, const void *what,
 		    unsigned long until);
 /*
- * Fills in the process that has @mm, whose struct the caller keeps.  Returns false, with
- * *@who undefined, if there is none, as when it ends or is only being forked.  Never sleeps.
+ * Fills in the process that has @mm.  The caller keeps the mm_struct.  Returns false, with
+ * *@who undefined, if there is none, for example because it is ending.  While a fork() is
+ * making @mm, the answer is the parent or none.  Never sleeps.
  */
 bool p2pmem_who_owns(struct p2pmem_who *who, const struct mm_struct *mm);
 

@@ -7,8 +7,8 @@ static __u32 next_epoch(__u32 epoch)
 }
 
 /*
- * Without a link nobody can be told, and who comes back may be another one: what
- * was lent is taken back, and its number is used up.
+ * Without a link the borrower cannot be told anything, and another peer may come back
+ * in its place.  So the lending ends, and its epoch is not used again.
  */
 enum ntb_join_act ntb_lender_judge(struct ntb_lender *l,
 				   const struct ntb_join_pads *theirs, bool has_memory)
@@ -46,7 +46,7 @@ static enum ntb_join_act leave(struct ntb_borrower *b, bool idle)
 	return NTB_JOIN_NOTHING;
 }
 
-/* Use begins only under a number that was promised before: so it is in what is published. */
+/* Use begins only in an epoch that an earlier call put into b->quiet, which is published by now. */
 enum ntb_join_act ntb_borrower_judge(struct ntb_borrower *b,
 				     const struct ntb_join_pads *theirs, bool idle)
 {

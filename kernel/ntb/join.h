@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * When may one end of a non-transparent bridge lead a window into its memory, and
- * when may the other end use it?
+ * Decides when one end of a non-transparent bridge may direct a window at its memory,
+ * and when the other end may use the window.
  *
- * What must never happen: a write that was meant for memory that was lent once goes
- * into memory that is lent now.  The bridge does not know one from the other; and
- * whoever writes (a pin, a mapping, a command in flight) may go on for long after the
- * link went, or after the lender died and came back.
+ * A write that was meant for memory of an earlier lending must never go into memory
+ * that is lent now.  The bridge cannot tell the two apart.  A writer (a pin, a mapping,
+ * a command in flight) may go on long after the link was lost, or after the lender died
+ * and came back.
  *
- * So each lending has an epoch, a number that no other lending had, and there is an
- * agreement in scratchpads, which each end writes at the other's:
+ * So each lending has an epoch, a number that no other lending had.  The two ends agree
+ * on it by scratchpads, each end writing into those of the other:
  *
  *   lender                                  borrower
  *   offer = E                          -->
- *                                      <--  quiet = E: whatever I use or shall use of
- *                                           yours is of E
+ *                                      <--  quiet = E: all my use of your memory, now
+ *                                           and from now on, belongs to epoch E
  *   sets the translation, then open = E -->
  *                                           uses the windows
- *   takes the translation back, then
+ *   clears the translation, then
  *   open = 0, offer = E + 1            -->  ends all use, however long that takes; then
  *                                      <--  quiet = E + 1
  *
- * Nothing here depends on a message that arrives: a link that comes and goes, an end
- * that dies, doorbells that are lost, and scratchpads that forget only make it take
- * longer.  A peer that lies about being quiet writes into what is lent to it, which it
- * may do anyway.
+ * Nothing here depends on the arrival of a message: a link that comes and goes, an end
+ * that dies, lost doorbells, and scratchpads that lose their contents only make it take
+ * longer.  A peer that falsely reports quiet writes only into memory that is lent to
+ * it, which it may do anyway.
  *
  * Pure logic, as path.h: a unit test runs the very same file through all that can
  * happen.
@@ -40,7 +40,7 @@
 #include <linux/types.h>
 #endif
 
-/* What one end writes at the other; 0 is no epoch. */
+/* What one end writes into the scratchpads of the other; 0 stands for no epoch. */
 struct ntb_join_pads {
 	__u32 offer;
 	__u32 open;
@@ -48,9 +48,9 @@ struct ntb_join_pads {
 };
 
 /**
- * struct ntb_lender - of the windows into this end's memory
- * @epoch: of what it lends, or will lend next.  The first is random, so that it differs
- *	from those of a lender who was here before
+ * struct ntb_lender - the lender of the windows into this end's memory
+ * @epoch: the epoch of the present lending, or of the next one.  The first is random, so
+ *	that it differs from the epochs of an earlier lender at this end
  * @lent: is the translation set?
  */
 struct ntb_lender {
@@ -59,10 +59,10 @@ struct ntb_lender {
 };
 
 /**
- * struct ntb_borrower - of the windows into the other end's memory
+ * struct ntb_borrower - the borrower of the windows into the other end's memory
  * @joined: epoch of the windows that are in use, or whose use has not ended; 0: none
  * @leaving: the users were told to stop
- * @quiet: the last epoch that this end said is quiet
+ * @quiet: the last epoch for which this end has promised quiet
  */
 struct ntb_borrower {
 	__u32 joined;
@@ -70,22 +70,22 @@ struct ntb_borrower {
 	__u32 quiet;
 };
 
-/* What is to be done now; at once, before anything is published. */
+/* What the caller does at once, before it publishes anything. */
 enum ntb_join_act {
 	NTB_JOIN_NOTHING,
 	NTB_JOIN_OPEN,		/* set the translation, then call ntb_lender_opened() */
-	NTB_JOIN_CLOSE,		/* take it back; its memory is free when that is done */
+	NTB_JOIN_CLOSE,		/* clear the translation; the memory is free when that is done */
 	NTB_JOIN_ADD,		/* offer the windows to users here */
-	NTB_JOIN_REMOVE,	/* begin to end their use */
+	NTB_JOIN_REMOVE,	/* begin to end the use of the windows */
 };
 
 /*
- * Both are called whenever anything may have changed, as often as one likes.  @theirs
- * is what the other end has written here, each read once; NULL while the link is down
- * or nobody speaks there.
+ * Both judges are called whenever anything may have changed, and may be called more
+ * often.  @theirs is what the other end has written here, with each scratchpad read once.
+ * It is NULL while the link is down, or no peer answers there.
  */
 
-/* @has_memory: is there any to lend?  Other memory than before is lent after a time without. */
+/* @has_memory: is there memory to lend?  Before other memory is lent, call this with false. */
 enum ntb_join_act ntb_lender_judge(struct ntb_lender *l,
 				   const struct ntb_join_pads *theirs, bool has_memory);
 void ntb_lender_opened(struct ntb_lender *l);
@@ -94,7 +94,7 @@ void ntb_lender_opened(struct ntb_lender *l);
 enum ntb_join_act ntb_borrower_judge(struct ntb_borrower *b,
 				     const struct ntb_join_pads *theirs, bool idle);
 
-/* What this end is to write at the other one, after what was to be done. */
+/* Fills in what this end writes to the other, once the caller has done what the judges returned. */
 void ntb_join_publish(const struct ntb_lender *l, const struct ntb_borrower *b,
 		      struct ntb_join_pads *pads);
 
