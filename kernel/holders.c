@@ -29,8 +29,8 @@ struct tally {
 
 /*
  * Counts the pages of a range that are pinned: they have references other than the
- * base reference and those of mappings.  alloc_lock keeps the pages from going
- * meanwhile.
+ * base reference and those of mappings.  The caller holds alloc_lock, which keeps the
+ * pages from being removed meanwhile.
  */
 static u64 range_pins(struct p2pmem_region *r, u64 at, u64 count)
 {
@@ -111,8 +111,8 @@ static void find_heir(struct p2pmem_file *f, struct p2pmem_who *who, unsigned lo
 /*
  * The process that opened the file or, if that has ended, another one that has a
  * descriptor of it or of a dma-buf of its memory, or else one that maps that memory.  A
- * removal waits for a reader of sysfs, who could be made to look at every process for
- * every line: the list ends the search.
+ * removal waits for readers of sysfs, and a reader could be made to look at every process
+ * for every line.  So lines->search limits the time of all searches for one list.
  */
 static void who_has(struct p2pmem_file *f, struct p2pmem_lines *lines,
 		    struct p2pmem_who *who)
@@ -308,8 +308,8 @@ size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes,
 }
 
 /*
- * Nobody has the region open or holds memory of it.  That stays true while the caller
- * holds the gate for writing.
+ * Does nobody have the region open or hold memory of it?  If so, that stays true while the
+ * caller holds the gate for writing.
  */
 bool p2pmem_region_idle(struct p2pmem_region *r)
 {

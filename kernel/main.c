@@ -85,10 +85,10 @@ err_pseudofs_exit:
 
 /*
  * Open files, pins of closed files, removals under way and quarantines each hold a
- * module reference, so all that is left here is idle.  But io_uring's let_go()
- * (buffer.c) and the GPU driver's callback (gpu_revoke.c) hold none while they return:
- * the last object may go before they have.  A grace period for tasks waits for a task
- * that was preempted in them.
+ * module reference, so all that is left here is idle.  But let_go(), which io_uring calls
+ * (buffer.c), and the GPU driver's callback (gpu_revoke.c) hold none while they return:
+ * the last object may be freed before they have returned.  synchronize_rcu_tasks() waits
+ * for a task that was preempted in one of them.
  */
 static void __exit p2pmem_exit(void)
 {

@@ -72,8 +72,9 @@ static vm_fault_t insert_chunk(struct p2pmem_file *f, struct vm_fault *vmf,
 	if (ret)
 		return p2pmem_unseen(ret);
 	/*
-	 * Another thread has begun to map the chunk by pages.  This looks after the zeroing,
-	 * which takes long: the kernel warns of a page table where it was asked for an entry.
+	 * Another thread may have begun to map the chunk by pages, and the kernel warns if it is
+	 * asked for a chunk's entry where a page table is.  This check comes after the zeroing,
+	 * which takes long.
 	 */
 	pmd = READ_ONCE(*vmf->pmd);
 	if (!pmd_none(pmd) && !compat_maps_chunk(pmd))
@@ -81,7 +82,7 @@ static vm_fault_t insert_chunk(struct p2pmem_file *f, struct vm_fault *vmf,
 	return compat_insert_chunk(vmf, p2pmem_page(f->region, granule));
 }
 
-/* The file is a region's own.  Mappings of a dma-buf come by export_mmap(). */
+/* Is it an open file of a region, not a dma-buf?  Mappings of a dma-buf are made by export_mmap(). */
 static bool is_own(const struct file *filp)
 {
 	return filp->f_op->mmap == p2pmem_mmap;
@@ -110,9 +111,9 @@ bool p2pmem_shows(const struct file *filp, const struct p2pmem_file *f)
 }
 
 /*
- * Clears what page tables have of a part of the files, and of dma-bufs of it.  With
- * @bytes 0 the part has no end.  When this returns, nobody is about to take a reference by
- * an entry that was there.
+ * Clears the page-table entries of all mappings of a part of the region's files, and of
+ * dma-bufs of that part.  With @bytes 0 the part has no end.  When this returns, nobody can
+ * take a reference through a cleared entry any more.
  */
 void p2pmem_revoke_mappings(struct p2pmem_region *r, loff_t from, loff_t bytes)
 {
@@ -128,8 +129,8 @@ void p2pmem_revoke_mappings(struct p2pmem_region *r, loff_t from, loff_t bytes)
 #define MAPPINGS_LOOKED_AT	4096
 
 /*
- * i_mmap_rwsem keeps a mapping on the tree, and with it vm_file and vm_mm.  Only spinlocks
- * are taken below it, and no fault needs it.
+ * While i_mmap_rwsem is held, each mapping stays in the tree, and keeps its vm_file and
+ * vm_mm.  Only spinlocks are taken below it, and no fault needs it.
  */
 static bool who_maps(struct p2pmem_who *who, struct address_space *mapping,
 		     struct p2pmem_file *f)
@@ -197,17 +198,17 @@ static vm_fault_t try_fault(struct vm_fault *vmf, insert_fn insert)
 
 /*
  * How long an access by the kernel waits for a reset.  Its process holds mmap_lock, and may
- * be in a call of another driver for which that driver's part in the same recovery waits:
- * mlx5 ends its RDMA device there, which waits for ibv_reg_mr() (synchronize_srcu() in
- * uverbs_disassociate_api_pre()).  The region's own end of the reset comes after that.
- * A reset by hand takes a second or two.
+ * be in a call of another driver.  That driver's part in the same recovery may wait for the
+ * end of the call: mlx5 then ends its RDMA device, which waits for ibv_reg_mr()
+ * (synchronize_srcu() in uverbs_disassociate_api_pre()).  For the region the reset is over
+ * only after that.  A reset by hand takes a second or two.
  */
 #define KERNEL_PATIENCE	(3 * HZ)
 
 /*
- * Waits outside the gate, for which the end of the region waits.  A process repeats its own
- * access, and handles signals between two tries.  An access that the kernel makes on behalf
- * of a process handles none, so a fatal one ends it here.
+ * Waits outside the gate, because the end of the region waits for everybody inside.  A
+ * process repeats its own access, and handles signals between two tries.  An access that the
+ * kernel makes on behalf of a process handles no signals, so a fatal signal ends it here.
  */
 static vm_fault_t handle_fault(struct vm_fault *vmf, insert_fn insert)
 {
@@ -272,8 +273,8 @@ static int back_mapping(struct p2pmem_file *f, struct vm_area_struct *vma)
 	p2pmem_leave(r);
 	ret = p2pmem_file_back(f, vma->vm_pgoff, vma_pages(vma));
 	/*
-	 * mmap_lock is held, so nothing waits here: the caller tries again.  It does so,
-	 * too, if memory came back after p2pmem_file_back() had looked for free memory.
+	 * mmap_lock is held, so this waits for nothing: EAGAIN has the caller try again.  It
+	 * gets EAGAIN, too, if memory came back after p2pmem_file_back() had looked for it.
 	 */
 	if (ret == -ENOSPC && READ_ONCE(r->gives) != gives)
 		return -EAGAIN;

@@ -11,7 +11,7 @@
 #define scnprintf snprintf
 #endif
 
-/* p2pmem_names_add() always leaves room for them.  No machine has more functions. */
+/* p2pmem_names_add() always leaves room for this ending.  No machine has more functions. */
 #define LAST_BYTES	sizeof(" and 99999 more")
 
 void p2pmem_names_add(struct p2pmem_names *names, const char *name)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens to regions when the PCI bus says that a driver comes or goes, and the order
- * in which the parts that deal with regions are set up and torn down.
+ * What happens to regions when the PCI bus reports that a driver binds or unbinds, and the
+ * order in which the parts that deal with regions are set up and torn down.
  */
 #include <linux/notifier.h>
 #include <linux/pci.h>
@@ -31,8 +31,8 @@ static void foreign_unbinding(struct pci_dev *pdev)
 }
 
 /*
- * A driver is about to take the function @data, which may lie on a quarantined range.  It may
- * be the region's own function, which works again.
+ * A driver is about to bind to the function @data, whose BARs may lie on a quarantined
+ * range.  It may be the region's own function, if that works again.
  */
 static void fence_off(struct p2pmem_region *r, void *data)
 {

@@ -6,7 +6,7 @@
 #include "reason.h"
 
 #define NVME_CLASS	0x010802
-/* How long to try for the lock of a function: as long as a drive takes that answers. */
+/* How long to try for the lock of a function: as long as the probe of a working drive may hold it. */
 #define LOOK_TRIES	500
 #define LOOK_RETRY_MS	20
 
@@ -91,8 +91,9 @@ static int look_at(struct pci_dev *pdev, struct p2pmem_nvme_memory *req)
 }
 
 /*
- * The lock keeps the driver bound.  A probe holds it until the namespaces are there, and a drive that does not answer, or a
- * reset, for minutes: whoever looks at all drives is not to wait that long for one.
+ * The device lock keeps the driver bound.  The nvme driver's probe holds the lock until the namespaces are there.  If a drive
+ * does not answer or is being reset, the lock is held for minutes.  A caller that looks at all drives must not wait that long
+ * for one.
  */
 static int lock_to_look(struct pci_dev *pdev, char *reason)
 {

@@ -91,9 +91,9 @@ __u32 p2pmem_way_judge(const struct p2pmem_way *way, __u32 *flags)
 	if (below && !way->translated)
 		return P2PMEM_ROUTE_SWITCH;
 	/*
-	 * Devices get bus addresses for P2PDMA pages, which no IOMMU knows (seen with
-	 * intel-iommu: writes vanish and the command succeeds).  The requests of a
-	 * function to itself never leave it.
+	 * Devices get bus addresses for P2PDMA pages, and no IOMMU knows these addresses
+	 * (seen with intel-iommu: writes vanish and the command succeeds).  The requests
+	 * of a function to itself never leave it.
 	 */
 	if (below && way->page_type == P2PMEM_PAGES_P2PDMA)
 		return way->same ? P2PMEM_ROUTE_SWITCH : P2PMEM_ROUTE_NONE;

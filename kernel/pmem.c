@@ -12,7 +12,8 @@
  * BARs of its function.  The nvme driver never touches the BAR of a PMR, so it lends its
  * claim: p2pmem releases the claim while the region lives, and makes it again in the nvme
  * driver's name afterwards.  When the nvme driver leaves, it gives up all its claims,
- * perhaps before the pmem driver has let go.  Then p2pmem does not make the claim again.
+ * perhaps before the pmem driver has given up its own.  Then p2pmem does not make the lent
+ * claim again.
  *
  * p2pmem looks up the functions of libnvdimm for the first such region, and keeps them
  * until the last one has ended.  So this module loads without them.
@@ -39,7 +40,7 @@
 /* The pmem driver's probe runs in another thread, and nobody reports its failure. */
 #define PROBE_TIMEOUT		(10 * HZ)
 #define PROBE_INTERVAL_MS	10
-#define TELL_AFTER		(2 * HZ)	/* how long a disk is awaited in silence */
+#define TELL_AFTER		(2 * HZ)	/* after so long, p2pmem_pmem_close() logs what it waits for */
 
 /**
  * struct p2pmem_pmem - what a region of page type pmem has
@@ -51,15 +52,16 @@
  * @range: its range there
  * @bus_dev: the device of @bus
  * @modes: a notifier, which sees what ndctl makes of the namespace
- * @never: a device that never gets a driver; the modes that are refused wait for it
+ * @never: a device that never gets a driver; devices of refused modes depend on it, so
+ *	that they get none either
  * @refused: the memory's own metadata asks for such a mode
  * @lender: the driver that lent its claim of the BAR, or NULL; under pmem_lock
  * @guard: the guard of the function
  * @resets_seen: how many resets the region had when it was added
  * @function_resets: how many the function had then
  * @look: counts a reset that a flush has seen, and enables the memory again
- * @silent: no flush may read the registers, which are about to go or have gone
- * @disk: while the pmem device leaves: the claim of its disk, which nobody can mount then
+ * @silent: no flush may read the registers, which are about to be unmapped or already are
+ * @disk: while the pmem device is taken away: a claim of its disk, so that nobody mounts it
  * @leave: takes the pmem device away
  * @left: bit 0: @leave was queued; bit 1: it has ended
  */
@@ -218,7 +220,7 @@ static int flush_range(struct p2pmem_pmem *p)
  * A btt calls this with a spinlock held, and a file system calls it while it writes pages
  * back because the kernel is short of memory.  So it takes no lock and waits for nothing.
  * A draining region answers flushes until the pmem driver has left; a region in
- * quarantine has no registers any more.
+ * quarantine fails them, as it has no registers any more.
  */
 static int pmem_flush(struct nd_region *range, struct bio *bio)
 {
@@ -348,10 +350,10 @@ static int has_claimed(struct device *child, void *dev)
 /*
  * Device-dax (nd_dax) grants every program MAP_SYNC, whatever the region says, and has no
  * flush: nothing that is stored there would be durable.  A namespace with struct pages
- * of its own (nd_pfn) may have them in the drive's memory, which goes when the drive
- * does.  libnvdimm has no callback that could refuse these modes.  So a device link ties
+ * of its own (nd_pfn) may have them in the drive's memory, which is gone when the drive
+ * is.  libnvdimm has no callback that could refuse these modes.  So a device link ties
  * their devices to one that never gets a driver, which keeps them from getting a driver.
- * The namespace then keeps its pages in DRAM, and DAX.
+ * The namespace then keeps its struct pages in DRAM, and DAX goes on working.
  */
 static int mode_added(struct notifier_block *nb, unsigned long action, void *data)
 {
@@ -410,7 +412,7 @@ static int pmem_register(struct p2pmem_pmem *p)
 	};
 	int ret;
 
-	/* The bus has no parent, since an unplugged function goes before its quarantine ends. */
+	/* The bus has no parent, since an unplugged function is removed before its quarantine ends. */
 	p->bus = nd.bus_register(NULL, &p->desc);
 	if (!p->bus)
 		return -ENOMEM;
@@ -423,7 +425,7 @@ static int pmem_register(struct p2pmem_pmem *p)
 	ret = -ENOMEM;
 	p->range = nd.region_create(p->bus, &desc);
 	if (p->range) {
-		get_device(nd.region_dev(p->range));	/* for find_disk(), to the end */
+		get_device(nd.region_dev(p->range));	/* for find_disk(), until p2pmem_pmem_close() */
 		return 0;
 	}
 err_forget:
@@ -479,8 +481,8 @@ struct dev_pagemap *p2pmem_pmem_pages_get(struct p2pmem_region *r)
 }
 
 /*
- * Checks that the kernel's own mapping of the pages has the anchor's memory type.  Where
- * there are no pages, there is only the anchor's.
+ * Checks that the kernel's own mapping of the pages has the anchor's memory type.  If there
+ * are no pages, the region has the anchor's type.
  */
 static int check_memtype(struct p2pmem_region *r, struct p2pmem_backing *b)
 {

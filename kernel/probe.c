@@ -43,7 +43,7 @@ static void judge_address(struct p2pmem_region *r, struct pci_dev *client,
 
 /*
  * Where no IOMMU translates, the DMA API bounces addresses past the mask of the client's
- * driver, or warns if it has no buffers for that.  So it is not asked for such addresses.
+ * driver, or warns if it has no buffers for that.  So memory past the mask is not mapped.
  */
 static bool reaches(struct p2pmem_region *r, struct pci_dev *client)
 {
@@ -116,11 +116,11 @@ static bool is_bridge(const struct pci_dev *client)
 }
 
 /*
- * Nothing but the topology is looked at, which takes no device lock: a bridge sends no requests
- * of its own, and no page is mapped for a function whose driver does not use the DMA API.  The
- * lock of such a function must not be taken either.  VFIO only tries for it when it resets what
- * it takes from one user for the next (pci_dev_trylock()), and goes without a reset if a probe
- * has it at that moment.
+ * For such a client only the topology is looked at, which takes no device lock: a bridge sends
+ * no requests of its own, and no page is mapped for a function whose driver does not use the
+ * DMA API.  The lock of such a function must not be taken either.  VFIO resets a function
+ * between two users, but only tries the lock for that (pci_dev_trylock()), and does without the
+ * reset if a probe holds the lock at that moment.
  */
 static bool needs_no_lock(struct pci_dev *client)
 {
@@ -130,8 +130,9 @@ static bool needs_no_lock(struct pci_dev *client)
 /*
  * The client's device lock keeps its driver and its IOMMU domain while this function looks
  * at them and maps the page, and no longer.  The lock is only tried: its holder binds,
- * unbinds or resets the function, may take long, and may wait for this very region.  That
- * is why the gate can be taken first.  The caller tries again on -EAGAIN.
+ * unbinds or resets the function, may take long, and may wait for this very region.
+ * Because the lock is only tried, the gate can be taken first.  The caller tries again on
+ * -EAGAIN.
  */
 static int probe_once(struct p2pmem_region *r, struct pci_dev *client,
 		      struct p2pmem_probe *out)

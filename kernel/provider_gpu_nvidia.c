@@ -42,7 +42,7 @@ static bool is_aperture(struct pci_dev *pdev, int bar)
 	       pci_resource_start(pdev, bar) && pci_resource_len(pdev, bar);
 }
 
-/* BAR1 is the largest prefetchable BAR.  Drivers number BARs by register, so it may not be 1. */
+/* BAR1 is the largest prefetchable BAR.  Its number may differ from 1, as drivers number BARs by register. */
 static int largest_aperture(struct pci_dev *pdev)
 {
 	int bar, found = -1;

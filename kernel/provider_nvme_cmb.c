@@ -20,7 +20,7 @@
 struct cmb {
 	void __iomem *regs;
 	u64 enabled;		/* the value of CMBMSC while the CMB is enabled */
-	bool pool;		/* of the nvme driver, which enables and disables the CMB */
+	bool pool;		/* from a pool of the nvme driver, which enables and disables the CMB */
 	bool has_cmbmsc;	/* before NVMe 1.4 a CMB has no enable bit */
 };
 
@@ -112,8 +112,9 @@ static int explain_no_register(struct pci_dev *pdev, struct cmb *cmb, struct p2p
 }
 
 /*
- * With CONFIG_PCI_P2PDMA the nvme driver enables a CMB that takes no data, too, but does not
- * publish it.  Without, it left a CMB enabled that it could not publish, before Linux 6.14.
+ * Explains why a CMB that p2pmem cannot use is enabled.  With CONFIG_PCI_P2PDMA the nvme
+ * driver enables a CMB that takes no data, too, but does not publish it.  Without
+ * CONFIG_PCI_P2PDMA it left a CMB enabled that it could not publish, before Linux 6.14.
  * @place: scratch.
  */
 static int explain_enabled(struct pci_dev *pdev, struct cmb *cmb, struct p2pmem_region_add *req,
@@ -140,7 +141,7 @@ static int cmb_find_own(struct pci_dev *pdev, struct cmb *cmb,
 	u64 before = hi_lo_readq(cmb->regs + NVME_CMBMSC);
 	int ret;
 
-	/* The end of a region writes CMBMSC in two halves, without the device lock. */
+	/* The end of a first region would write CMBMSC, in two halves and without the device lock. */
 	ret = p2pmem_region_refuse_second(pdev, P2PMEM_KIND_NVME_CMB, "CMB", req->reason);
 	if (ret)
 		return ret;

@@ -28,7 +28,7 @@ static bool pmr_enabled(struct pmr *pmr)
 	return readl(pmr->regs + NVME_PMRCTL) & NVME_PMRCTL_EN;
 }
 
-/* The controller recognises accesses of its own to the PMR by its address. */
+/* Does the controller know the PMR's address, by which it recognises its own accesses to the PMR? */
 static bool pmr_place_is_known(struct pmr *pmr)
 {
 	return !(pmr->cap & NVME_PMRCAP_CMSS) ||
@@ -37,7 +37,8 @@ static bool pmr_place_is_known(struct pmr *pmr)
 
 /*
  * Begins to enable the PMR; pmr_state() says whether it is ready.  A reset meanwhile clears
- * the address: without it the PMR must not stay enabled, since forgot() looks at that alone.
+ * the address.  Without its address the PMR must not stay enabled, since forgot() looks only
+ * at the enable bit.
  */
 static void pmr_enable(struct pmr *pmr)
 {
@@ -50,7 +51,7 @@ static void pmr_enable(struct pmr *pmr)
 		writel(0, pmr->regs + NVME_PMRCTL);
 }
 
-/* Neither lost its content, nor refused its address. */
+/* Does PMRSTS report no error, sound content, and an address that was not refused? */
 static bool is_sound(u32 status)
 {
 	return !(status & (NVME_PMRSTS_ERR | NVME_PMRSTS_HSTS | NVME_PMRSTS_CBAI));
@@ -99,9 +100,9 @@ static int pmr_enable_and_wait(struct pci_dev *pdev, struct pmr *pmr, char *reas
 }
 
 /*
- * Waits until the PMR is not ready, as the nvme driver waits for its controller: until then
- * it must not be enabled again, and PMRSTS still says that it is ready.  A device that has
- * gone reads as ones.
+ * Disables the PMR, and waits until it is not ready, as the nvme driver waits for its
+ * controller.  Until then the PMR must not be enabled again, and PMRSTS still says that it is
+ * ready.  Registers of a device that is gone read as ones, which ends the wait.
  */
 static void pmr_disable(struct pmr *pmr)
 {
@@ -167,7 +168,7 @@ static int pmr_vet(struct pci_dev *pdev, struct pmr *pmr,
 			      pci_name(pdev));
 		return -EOPNOTSUPP;
 	}
-	/* Programs would take a SYNC for durable that is not. */
+	/* Without a barrier, programs would rely on a SYNC that makes nothing durable. */
 	if (p2pmem_pmr_barrier(pmr->cap) == P2PMEM_PMR_NO_BARRIER) {
 		p2pmem_reason(req->reason, "the PMR of %s names no barrier that makes writes persistent (PMRCAP is %#x, without bits 10 and 11): the drive is at fault, and this memory cannot be offered",
 			      pci_name(pdev), pmr->cap);
@@ -182,7 +183,7 @@ static int pmr_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 	struct pmr *pmr;
 	int ret;
 
-	/* All of it has one enable bit, which the end of a second region would clear. */
+	/* The whole PMR has one enable bit, which the end of the first region clears. */
 	ret = p2pmem_region_refuse_second(pdev, P2PMEM_KIND_NVME_PMR, "PMR", req->reason);
 	if (ret)
 		return ret;

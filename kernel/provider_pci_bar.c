@@ -116,8 +116,8 @@ static int vet_bar(struct pci_dev *pdev, struct p2pmem_region_add *req,
 }
 
 /*
- * Somebody else can have a part of the BAR, as the firmware's frame buffer is kept.  A region
- * that ends is off the list before its claim is.
+ * Others can have claimed a part of the BAR, as the kernel does for the firmware's frame
+ * buffer.  A region whose claim was in the way may have ended, and left the list, by now.
  */
 static int explain_claimed(struct pci_dev *pdev, struct p2pmem_region_add *req,
 			   const struct resource *claim)

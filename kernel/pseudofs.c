@@ -4,9 +4,9 @@
  * open file, so that one unmap_mapping_range() revokes all their mappings, and so that
  * get_user_pages() judges p2pmem's file system, not the one that the node is on.
  *
- * A second one does the same for the region's dma-bufs.  It is never a DAX one: where
- * such an inode is behind a file, get_user_pages() takes long-term pins only if that file
- * is a character device (vma_is_fsdax()), as the region's node is and a dma-buf is not.
+ * A second inode does the same for the region's dma-bufs.  It is never a DAX inode: if a
+ * file has one, get_user_pages() takes long-term pins only if the file is a character
+ * device (vma_is_fsdax()), as the region's node is and a dma-buf is not.
  */
 #include <linux/fs.h>
 #include <linux/mount.h>
@@ -25,8 +25,8 @@ static int p2pmem_init_fs_context(struct fs_context *fc)
 }
 
 /*
- * It has no owner, because the mount lives as long as the module, and would keep it from
- * ever being unloaded.  Regions and open files hold the module where it matters.
+ * The type has no owner, because its mount lives as long as the module, and would keep the
+ * module from ever being unloaded.  Regions and open files hold the module where it matters.
  */
 static struct file_system_type p2pmem_fs_type = {
 	.name = "p2pmem",

@@ -5,15 +5,17 @@
  * must not get the address range: the old pages would alias its memory.
  *
  * The PCI core releases the BAR's resource with the device.  So p2pmem puts a
- * resource of the same range between the BAR and its bridge window.  That one
- * stays behind, and keeps the range out of the window's free space.  The window's
- * struct resource lives in the bridge's pci_dev, which p2pmem keeps as long.
+ * resource of the same range between the BAR and its bridge window.  p2pmem's
+ * resource stays behind, and keeps the range out of the window's free space.  The
+ * window's struct resource lives in the bridge's pci_dev, to which p2pmem holds a
+ * reference as long as the quarantine lasts.
  *
  * When a new card does not fit into what is left, the PCI core may move the
  * window and drop all that is in it, p2pmem's resource too (release_child_resources,
  * drivers/pci/setup-bus.c).  So there is a second fence: a function whose BAR came
  * to lie on a quarantined range gets no driver until the quarantine is over.  Nor
- * does the region's own function if it works again: importers still reach its memory.
+ * does the region's own function if it works again, because importers can still
+ * reach its memory.
  */
 #include <linux/ioport.h>
 #include <linux/mutex.h>
@@ -26,17 +28,18 @@
 #include "trace.h"
 
 /*
- * A BAR's parent may be the resource of another region in quarantine, which goes with that
- * region.  Taken inside of pci_lock_rescan_remove(), which an unplug holds while it waits
- * for p2pmem_quarantine_enter().
+ * A BAR's parent may be the quarantine resource of another region, which is removed when
+ * that quarantine ends.  This lock is taken inside of pci_lock_rescan_remove(), which an
+ * unplug holds while it waits for p2pmem_quarantine_enter().
  */
 static DEFINE_MUTEX(resources_lock);
 
 /*
- * The BAR of a virtual function lies in one of its physical function, which goes with that
- * one's pci_dev.  And virtual functions that are made anew must find their place in it, or
- * the PCI core has a BUG_ON() (pci_iov_add_virtfn(), drivers/pci/iov.c).  So the whole of
- * it is kept; the second fence knows which part may not be used.
+ * The BAR of a virtual function lies within a BAR of its physical function, whose resource
+ * goes away with the physical function's pci_dev.  And virtual functions that are made anew
+ * must find their place in that BAR free, or the PCI core runs into a BUG_ON()
+ * (pci_iov_add_virtfn(), drivers/pci/iov.c).  So the range of the physical function's whole
+ * BAR is kept; the second fence knows which part may not be used.
  */
 static struct resource *kept_bar(struct p2pmem_region *r)
 {
@@ -73,7 +76,7 @@ void p2pmem_quarantine_enter(struct p2pmem_region *r)
 	dev_err(&r->dev, "the device is gone but its memory is still pinned: quarantined until the last holder lets go\n");
 	p2pmem_pmem_silence(r);
 	down_write(&r->gate);	/* p2pmem_revalidate() reads registers until then */
-	/* The provider's claims and register mappings go while the BAR is still there. */
+	/* The provider releases its claims and register mappings while the BAR is still there. */
 	if (r->provider->release)
 		r->provider->release(r->pdev, r->provider_data, false);
 	WRITE_ONCE(r->state, P2PMEM_STATE_QUARANTINED);
@@ -99,8 +102,9 @@ void p2pmem_quarantine_leave(struct p2pmem_region *r)
 
 /*
  * Called before the driver of @pdev is probed: takes back each BAR that lies
- * on the quarantined range, so that pci_enable_device() refuses.  That looks at no BAR
- * of a function that is enabled already, as root can have it (sysfs, "enable").
+ * on the quarantined range, so that pci_enable_device() refuses.  That call checks no BAR
+ * of a function that is enabled already, perhaps by root (sysfs, "enable"), so this
+ * disables the function first.
  */
 void p2pmem_quarantine_fence(struct p2pmem_region *r, struct pci_dev *pdev)
 {

@@ -30,7 +30,7 @@ int p2pmem_file_back_settled(struct p2pmem_file *f, u64 first, u64 count)
 	return p2pmem_settled(r, ret);
 }
 
-/* Does the same, and zeroes what the file's user must not see. */
+/* Does the same, waits until the memory can be used, and zeroes what the file's user must not see. */
 int p2pmem_file_prepare(struct p2pmem_file *f, u64 first, u64 count)
 {
 	int ret;
@@ -65,7 +65,7 @@ static int note(const struct p2pmem_span *part, void *data)
 		return -E2BIG;
 	if (!n->ranges)
 		return 0;
-	if (n->nr_ranges > n->room)	/* what is there now was taken after the count */
+	if (n->nr_ranges > n->room)	/* the memory has changed since the walk that counted */
 		return -ENXIO;
 	if (!follows)
 		n->ranges[n->nr_ranges - 1].phys = phys;

@@ -71,7 +71,10 @@ static void extent_free(struct p2pmem_extent *e)
 	kfree(e);
 }
 
-/* Nobody refers to its pages or can get a reference to them. */
+/*
+ * Makes the extent's memory free again, and frees the extent.  Nobody refers to its pages
+ * or can get a reference to them.
+ */
 void p2pmem_extent_give(struct p2pmem_region *r, struct p2pmem_extent *e)
 {
 	lockdep_assert_held(&r->alloc_lock);
@@ -82,7 +85,7 @@ void p2pmem_extent_give(struct p2pmem_region *r, struct p2pmem_extent *e)
 	extent_free(e);
 }
 
-/* Pending work owns a region and a module reference. */
+/* Pending work owns a reference to the region's device and one to the module. */
 static void reap_after(struct p2pmem_region *r, unsigned long delay)
 {
 	lockdep_assert_held(&r->alloc_lock);
@@ -123,7 +126,7 @@ static void drain_extent(struct p2pmem_region *r, struct p2pmem_extent *e)
 	get_device(&r->dev);
 }
 
-/* Lets go of a batch of extents; returns false when none is left. */
+/* Takes a batch of extents out of the closed file; returns false when none is left. */
 static bool release_some(struct p2pmem_file *f)
 {
 	struct p2pmem_region *r = f->region;
@@ -262,9 +265,9 @@ bool p2pmem_settling(struct p2pmem_region *r)
 /*
  * For a caller that asked for memory at jiffies @asked and was refused.  If a file was
  * closed a moment before, its pins may be about to end: the function sleeps briefly, and
- * returns true to say "try again".  Otherwise a program that follows another would fail
- * by chance.  SETTLE_TIME after @asked the answer is false, whatever others close
- * meanwhile.  The caller holds no lock of p2pmem.
+ * returns true to say "try again".  Without this, a program that starts right after the
+ * end of another would fail by chance.  SETTLE_TIME after @asked the answer is false,
+ * whatever others close meanwhile.  The caller holds no lock of p2pmem.
  */
 bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked)
 {
@@ -275,8 +278,8 @@ bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked)
 }
 
 /*
- * For a caller that gave up after p2pmem_settle(), with what it was refused with.  If a signal
- * ended the wait, nobody knows yet whether the memory comes back.
+ * Returns the error for a caller that gave up after p2pmem_settle(): @refusal, or -EINTR if a
+ * signal ended the wait, when nobody knows yet whether the memory comes back.
  */
 int p2pmem_settled(struct p2pmem_region *r, int refusal)
 {

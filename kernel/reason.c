@@ -15,7 +15,7 @@ void p2pmem_reason(char *reason, const char *fmt, ...)
 	va_end(args);
 }
 
-/* A rescan finds no virtual functions: their physical one makes them. */
+/* A rescan finds no virtual functions, because their physical function makes them. */
 const char *p2pmem_made_anew(struct pci_dev *pdev)
 {
 	return pdev->is_virtfn ?

@@ -72,8 +72,8 @@ int p2pmem_region_publish(struct p2pmem_region *r)
 }
 
 /*
- * Waits for a publish() under way.  Its device number can be opened by a copy of an old
- * node as soon as the number is registered, and publish() may still fail after that.
+ * Waits for a publish() under way.  A copy of an old node can open the region's device
+ * number as soon as the number is registered, and publish() may still fail after that.
  */
 bool p2pmem_region_is_published(struct p2pmem_region *r)
 {
@@ -132,7 +132,7 @@ bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind)
 	return found;
 }
 
-/* Refuses what needs memory that p2pmem@id keeps in quarantine: -EBUSY and the reason. */
+/* Writes the reason why memory that p2pmem@id keeps in quarantine is refused; returns -EBUSY. */
 int p2pmem_region_refuse_quarantined(int id, char *reason)
 {
 	p2pmem_reason(reason, "this memory is still held from before the device vanished: p2pmem%d is in quarantine until its last holder lets go",
@@ -141,8 +141,9 @@ int p2pmem_region_refuse_quarantined(int id, char *reason)
 }
 
 /*
- * For memory of which a function has one region at most: 0 if there is none, else -errno and
- * a reason.  @memory: a word for it.  The caller holds the device lock of @pdev.
+ * Refuses a second region of memory of which a function can have only one.  Returns 0 if there
+ * is none yet, else -errno with the cause in @reason.  @memory: a word for the memory.  The
+ * caller holds the device lock of @pdev.
  */
 int p2pmem_region_refuse_second(struct pci_dev *pdev, u32 kind, const char *memory, char *reason)
 {
@@ -182,7 +183,7 @@ int p2pmem_region_at(phys_addr_t phys, u64 bytes, bool quarantined)
 	return id;
 }
 
-/* The first region of @pdev (of any function if NULL) that is not in quarantine. */
+/* The first region of @pdev (of any function if NULL) not in quarantine, with a reference. */
 struct p2pmem_region *p2pmem_region_of(struct pci_dev *pdev)
 {
 	struct p2pmem_region *r, *found = NULL;
@@ -217,8 +218,8 @@ static struct p2pmem_region *region_from(struct pci_dev *pdev, unsigned int id)
 }
 
 /*
- * @call may wait for those who use the region, so regions_lock is not held: a bind of
- * another function needs it.
+ * @call may wait for those who use the region, so regions_lock is not held meanwhile: a
+ * bind of another function needs that lock.
  */
 void p2pmem_for_regions_of(struct pci_dev *pdev,
 			   void (*call)(struct p2pmem_region *r))

@@ -51,7 +51,7 @@ void p2pmem_remove_regions_of(struct pci_dev *pdev)
 {
 	struct p2pmem_region *r;
 
-	/* Tell all at once: whoever holds one of them keeps it for as long as it likes. */
+	/* Starts all removals before it waits for one, which a holder may delay without a bound. */
 	p2pmem_for_regions_of(pdev, p2pmem_remove_start);
 	while ((r = p2pmem_region_of(pdev))) {
 		p2pmem_remove_start(r);

@@ -196,8 +196,8 @@ static pci_ers_result_t recover(struct function *f, pci_ers_result_t vote)
 
 /*
  * Some request was lost, even if the link needs no reset.  If another function below the
- * port asks for one, kernels that tell of a failure reset the bus.  After an error that is
- * not fatal older kernels do not, and may never make another call.
+ * port asks for a reset, kernels that report a failed recovery reset the bus.  After an
+ * error that is not fatal older kernels do not, and may never call this driver again.
  */
 static pci_ers_result_t error_detected(struct pci_dev *pdev,
 				       pci_channel_state_t state)
@@ -213,7 +213,7 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev,
 	if (COMPAT_TELLS_FAILED_RECOVERY)
 		return recover(f, PCI_ERS_RESULT_CAN_RECOVER);
 	if (!f->resetting && !f->recovering)
-		p2pmem_for_regions_of(pdev, open_region);	/* counts it */
+		p2pmem_for_regions_of(pdev, open_region);	/* counts the error as a reset */
 	return PCI_ERS_RESULT_CAN_RECOVER;
 }
 
@@ -256,10 +256,10 @@ static void wake(struct p2pmem_region *r)
 
 /*
  * Processes are frozen, and devices that know the memory's address suspend by
- * themselves.  The PCI core takes the power: regions stay, but their bytes may be lost.
- * No device sleeps before prepare(), and all are awake at complete().  So importers of
- * dma-bufs are told before any device sleeps, while theirs can still be stopped; those that
- * were not told by then are told after the suspend.
+ * themselves.  The PCI core takes the function's power away: regions stay, but their bytes
+ * may be lost.  No device sleeps before prepare(), and all are awake at complete().  So
+ * importers of dma-bufs are told before any device sleeps, while their own devices can still
+ * be stopped; importers that were not told by then are told after the suspend.
  */
 static int sleep_begins(struct device *dev)
 {

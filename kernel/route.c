@@ -109,8 +109,8 @@ static bool root_complex_forwards(struct pci_dev *provider, struct pci_dev *clie
  * freed, so a look at it would read freed memory.
  *
  * If the caller is the driver of @client, or holds the device lock, the answer stays true.
- * For anybody else it is that of a moment: a driver may be unbound, and its module unloaded,
- * which waits for readers by RCU (free_module()).
+ * For other callers it may be out of date at once: the driver may be unbound, and its module
+ * unloaded, which waits for RCU readers such as this one (free_module()).
  */
 bool p2pmem_uses_dma_api(struct pci_dev *client)
 {
@@ -201,7 +201,7 @@ static void explain(const struct p2pmem_way *way, struct pci_dev *client,
 /*
  * Judges the route again, now that @client has got the address @dma for memory that lies
  * at @bus on the memory's own bus and at @phys for the CPU.  The caller keeps the driver
- * of @client, which uses the DMA API.
+ * of @client bound, and that driver uses the DMA API.
  */
 u32 p2pmem_route_by_address(struct pci_dev *client, u32 route, dma_addr_t dma, u64 bus,
 			    phys_addr_t phys)
@@ -220,9 +220,9 @@ static bool passes_through(struct pci_dev *client)
 
 /*
  * Predicts the route by topology, for addresses as @client gets them for @page_type.  The
- * caller has a reference to @client, and needs no lock.  If @steady, it also keeps the
- * driver of @client.  If the driver may go, or does not use the DMA API, any IOMMU is taken
- * to translate, which is the stricter assumption.
+ * caller has a reference to @client, and needs no lock.  If @steady, the caller also keeps
+ * the driver of @client bound.  If the driver may be unbound, or does not use the DMA API,
+ * any IOMMU is taken to translate, which is the stricter assumption.
  */
 void p2pmem_predict(struct p2pmem_region *r, struct pci_dev *client,
 		    u32 page_type, bool steady, struct p2pmem_probe *out)

@@ -41,7 +41,7 @@ REGION_ATTR(state, "%s", state_names[READ_ONCE(r->state)])
 REGION_ATTR(resets, "%lld", atomic64_read(&r->resets))
 REGION_ATTR(page_type, "%s", p2pmem_page_type_name(READ_ONCE(r->backing.type)))
 
-/* If the caller may not, the log says why, because a sysfs file can only return an errno. */
+/* If the caller may not store, the log says why, because a sysfs file can only return an errno. */
 static int may_store(struct p2pmem_region *r, const struct device_attribute *attr)
 {
 	char reason[P2PMEM_REASON_BYTES];

@@ -41,7 +41,7 @@ static void taking_init(struct taking *t, struct p2pmem_file *f, bool at_place)
 	t->at_place = at_place;
 }
 
-/* The caller is in the region: gate.c says why this waits for no drive. */
+/* The caller is in the region, so this allocation must not wait for a drive (gate.c). */
 static struct p2pmem_extent *extent_new(struct p2pmem_file *f, u64 file_first)
 {
 	struct p2pmem_extent *e = kzalloc(sizeof(*e), GFP_NOIO | __GFP_ACCOUNT);
@@ -184,7 +184,10 @@ static int take_all(struct taking *t, u64 first, u64 end)
 	return ret;
 }
 
-/* The RCU state since which the memory that was taken by now has had no owner. */
+/*
+ * Returns the RCU state of the moment when memory of the region last became free.  Memory
+ * that was taken by now has had no previous owner since then.
+ */
 static unsigned long free_since(struct p2pmem_region *r)
 {
 	unsigned long given;
@@ -220,8 +223,8 @@ static int shape_piece(struct p2pmem_region *r, const struct p2pmem_extent *e,
 }
 
 /*
- * Waits for one grace period for all pieces.  It does so outside of the gate, for which
- * others may wait.
+ * Waits for one grace period for all pieces.  It does so outside of the gate, because
+ * others may wait for the gate.
  */
 static int shape_all(struct taking *t)
 {
@@ -457,7 +460,7 @@ int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
 
 /* --- what a GPU's driver has pinned --- */
 
-/* The file has no memory there, and none was taken back there while in a dma-buf. */
+/* Has the file no memory at @part, and was none taken back there while in a dma-buf? */
 static bool may_pin_at(struct p2pmem_file *f, const struct p2pmem_part *part)
 {
 	struct p2pmem_extent *e = p2pmem_extent_from(f, part->first);

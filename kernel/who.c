@@ -104,8 +104,9 @@ out:
 }
 
 /*
- * A child whose fork() is not over yet has its parent's number and start, and then its own
- * number with that start: a process that is not there.
+ * While a fork() is under way, the child's task at first has its parent's pid and start
+ * time, which name the parent.  Later it has its own pid with the parent's start time, for
+ * which living() finds no process.
  */
 bool p2pmem_who_owns(struct p2pmem_who *who, const struct mm_struct *mm)
 {

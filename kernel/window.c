@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The struct pages of an aperture of which little is used at a time: each window of
- * it that was ever touched has a generic pagemap.  Struct pages for all of an aperture
+ * Struct pages for an aperture of which little is used at a time: each window of the
+ * aperture that was ever used has a generic pagemap.  Struct pages for all of an aperture
  * of 128 GiB would cost 2 GiB of DRAM.  Windows stay open until the backing closes.
  *
  * The direct map is linear, so p2pmem_page() and p2pmem_kaddr() need not know about
@@ -61,8 +61,8 @@ static int window_open(struct p2pmem_region *r, struct p2pmem_windows *windows,
 }
 
 /*
- * Makes struct pages for a part of the region.  The caller holds no lock of p2pmem, but keeps
- * the region from ending.
+ * Makes struct pages for a part of the region.  The caller keeps the region from ending,
+ * and holds no lock of p2pmem, except in a change of the page type.
  */
 int p2pmem_windows_need(struct p2pmem_region *r, u64 first, u64 count)
 {
@@ -109,7 +109,7 @@ int p2pmem_windows_open(struct p2pmem_region *r)
 	return 0;
 }
 
-/* Nobody refers to a page.  A caller that is about to need one more window is refused. */
+/* Closes all windows; nobody refers to a page.  A caller that still needs a window is refused. */
 void p2pmem_windows_close(struct p2pmem_region *r)
 {
 	struct p2pmem_windows *windows = r->backing.windows;
@@ -126,7 +126,7 @@ void p2pmem_windows_close(struct p2pmem_region *r)
 	mutex_unlock(&windows->lock);
 }
 
-/* No pin is being made: nobody has a file of the region open. */
+/* Frees the array of windows.  No pin is being made, as nobody has a file of the region open. */
 void p2pmem_windows_free(struct p2pmem_region *r)
 {
 	kvfree(r->backing.windows);
