@@ -116,8 +116,8 @@ static int vet_bar(struct pci_dev *pdev, struct p2pmem_region_add *req,
 }
 
 /*
- * Others can have claimed a part of the BAR, as the kernel does for the firmware's frame
- * buffer.  A region whose claim was in the way may have ended, and left the list, by now.
+ * Explains why a part of a BAR cannot be claimed: a region has it, or the kernel for the
+ * firmware's frame buffer, or others.  A region that had it may have ended meanwhile.
  */
 static int explain_claimed(struct pci_dev *pdev, struct p2pmem_region_add *req,
 			   const struct resource *claim)
@@ -129,7 +129,7 @@ static int explain_claimed(struct pci_dev *pdev, struct p2pmem_region_add *req,
 			      req->bar, pci_name(pdev), id);
 		return -EEXIST;
 	}
-	p2pmem_reason(req->reason, "part of BAR%u of %s is claimed already: /proc/iomem names by whom (p2pmem: by a region that is ending); end that, or choose another part by offset and length",
+	p2pmem_reason(req->reason, "part of BAR%u of %s is claimed already: /proc/iomem names by whom; end that, or choose another part by offset and length; if nobody is named, try again",
 		      req->bar, pci_name(pdev));
 	return -EBUSY;
 }
