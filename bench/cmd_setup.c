@@ -167,8 +167,8 @@ static int load_each(const volatile uint8_t *map, uint64_t bytes, uint64_t step_
 }
 
 /*
- * Faults all pages in by reads, which leave persistent memory as it is. MAP_POPULATE does not work for pages of type p2pdma,
- * since the kernel treats it as a pin.
+ * Faults all pages in by reads, which leave persistent memory as it is. The kernel treats MADV_POPULATE_READ as a pin, which
+ * it refuses for pages of type p2pdma.
  */
 static int do_touch(struct setup *s, uint64_t bytes)
 {

@@ -144,7 +144,7 @@ static int run_there(struct table1 *table, const struct table1_row *row, struct 
 	return rc;
 }
 
-/* Runs the row, adds its sample, and keeps what the server reported. */
+/* Runs the row, and adds its sample, with what the server reported if it runs here. */
 static int run_one(struct table1 *table, struct table1_row *row, struct bench_rdma *run, const char *purpose,
 		   uint64_t round)
 {
