@@ -34,7 +34,7 @@
 #define PORT 7
 #define CHUNK_BYTES 65536
 #define MAX_WORDS 4096
-/* As ssh's: the command's own status is not known. */
+/* The command's own status is not known; ssh exits with the same. */
 #define EXIT_LOST 255
 
 enum frame_type { FRAME_WORDS, FRAME_STDIN, FRAME_STDOUT, FRAME_STDERR, FRAME_STATUS };
@@ -248,7 +248,7 @@ static struct sockaddr_in address_of(const char *text)
 	return address;
 }
 
-/* Returns when it is told to stop; the children then left are init's to kill. */
+/* Serves until a "peer stop"; init kills the children that are left then. */
 static int serve(const char *text)
 {
 	struct sockaddr_in address = address_of(text);

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 # Commands in the background whose end is not missed. Sourced by the lab and by tests/check, never run.
 
-# as_job COMMAND... - for "&": ends with the status of COMMAND, and passes on what tells it to end. bash tells of a job that a
-# signal ended on its standard error; this one ends by itself.
+# as_job COMMAND... - to be started with "&": ends with the status of COMMAND, and passes signals that end it on to COMMAND.
+# bash would report a job that a signal ended on standard error; this one exits by itself.
 as_job() {
 	local pid='' told='' status
 	trap 'told=1; [[ -z $pid ]] || kill "$pid" 2>/dev/null' TERM INT HUP
@@ -19,7 +19,7 @@ as_job() {
 	return "$status"
 }
 
-# end_by_signal STATUS - for a trap: one signal is enough. A second one would break off what is cleaned up at the exit.
+# end_by_signal STATUS - for a trap: exits with STATUS, and ignores further signals, which would break off the cleanup.
 end_by_signal() {
 	trap '' INT TERM HUP
 	exit "$1"

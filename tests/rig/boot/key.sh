@@ -15,8 +15,8 @@ list_tree() {
 	)
 }
 
-# list_system KERNEL - image, kernel and fresh files of a guest. The packages are told by dpkg's list: the archive moves on, and
-# the recipe in the names of the cache does not tell.
+# list_system KERNEL - lists image, kernel and fresh files of a guest. dpkg's list stands for the image's packages: the archive
+# moves on, and the recipe, of which the names in the cache are made, does not show that.
 list_system() (
 	local root stage
 	root=$(guest_root)

@@ -17,13 +17,15 @@ blank_machine() {
 	CHASSIS=0
 }
 
-# cpu_model - the emulator runs a repeated string instruction byte by byte, and a kernel or C library that takes it for
-# fast (ERMS, FSRM) copies all pages so: a guest without it needs a sixth less of the host's time. Metered guests keep
-# it, since bench/baseline counts the instructions of such a processor. Page tables of five levels (LA57) cost an access
-# more at each miss, and KASAN reports what is none: identify_cpu() (arch/x86/kernel/cpu/common.c) clears the feature's bit
-# for a moment, and an interrupt that comes right then finds addresses without a shadow (addr_has_metadata()). To allow
-# and forbid each access to user memory (SMAP) takes a tenth: on the newest kernel and the debug one, what has no right
-# to such an access is caught; the others do without.
+# cpu_model - prints the processor of a guest, without features that are slow under emulation:
+# - The emulator runs a repeated string instruction byte by byte, and a kernel or C library that takes it for fast (ERMS,
+#   FSRM) copies all pages with it: a guest without these needs a sixth less of the host's time. Metered guests keep them,
+#   since bench/baseline counts the instructions of such a processor.
+# - Page tables of five levels (LA57) cost one access more at each miss, and have KASAN report errors that are none:
+#   identify_cpu() (arch/x86/kernel/cpu/common.c) clears the feature's bit for a moment, and an interrupt at that moment
+#   finds addresses without a shadow (addr_has_metadata()).
+# - SMAP allows and forbids each access to user memory, which takes a tenth of the time. The newest kernel and the debug
+#   kernel have it, and so catch wrong accesses; the others do without.
 cpu_model() {
 	CPU=max,phys-bits=39
 	[[ -z $OPT_METER ]] || return 0
@@ -54,9 +56,9 @@ processor() {
 	CPU+=,$1
 }
 
-# one_processor - for machines that differ in where devices lie and in which way bytes go. Under emulation the second
-# one often spins on a lock whose owner waits for the emulator, and so takes a fifth of the host's time. What meets on two
-# processors is tested on the usual machine.
+# one_processor - gives the guest one processor, if its machine differs from the usual one only in where devices lie and in
+# which way bytes go. Under emulation a second processor often spins on a lock whose owner waits for the emulator, and so
+# takes a fifth of the host's time. Races between two processors are tested on the usual machine.
 one_processor() {
 	PROCESSORS=1
 }
@@ -104,7 +106,7 @@ drive() {
 	qemu_arg -blockdev "driver=file,node-name=$1-disk,filename=$RUN_DIR/$1.img"
 }
 
-# gpu BUS - a BAR of plain memory, as of a GPU or an NVRAM card.
+# gpu BUS - adds a device with a BAR of plain memory, like a GPU or an NVRAM card.
 gpu() {
 	backend gpu gpu.bar "$GPU_SIZE"
 	endpoint gpu gpu.bar "ivshmem-plain,id=gpu,bus=$1,memdev=gpu-mem"
@@ -195,8 +197,8 @@ base_machine() {
 	# A kernel that warns, oopses or hangs ends the run. The mitigations only slow emulation down.
 	kernel_arg console=ttyS0 ignore_loglevel panic=-1 panic_on_warn=1 oops=panic softlockup_panic=1 \
 		watchdog_thresh=30 hung_task_panic=1 mitigations=off
-	# QEMU's drives take a list of several pieces for one of DRAM because it lies there itself, and then refuse what it
-	# lists of their own CMB (10.0, hw/nvme/ctrl.c, nvme_map_sgl()). Linux before 7 sends none: what is contiguous there
-	# is one piece; large folios are one each. Hence SGLs only for one piece of the length that commands may have.
+	# If an SGL has several pieces and lies in DRAM itself, QEMU's drives expect all pieces in DRAM, and refuse those in
+	# their own CMB (10.0, hw/nvme/ctrl.c, nvme_map_sgl()). Linux before 7 sends no such list, since contiguous memory is
+	# one piece there; in Linux 7 each large folio is a piece. So SGLs are only used for one piece of a command's greatest length.
 	! kernel_can sgl || kernel_arg nvme.sgl_threshold=524288
 }

@@ -31,7 +31,7 @@ shared_memory() {
 ntb() {
 	local device=$LAB_DIR/ntb-${GUEST_NAMES[GUEST]}.sock
 	shared_memory
-	# An IOMMU tells the device what it maps only if the guest tells the IOMMU of each change.
+	# The IOMMU tells the device of its mappings only if the guest tells the IOMMU of each change (caching-mode).
 	QEMU_ARGS=("${QEMU_ARGS[@]/#intel-iommu,/intel-iommu,caching-mode=on,}")
 	CHASSIS=$((CHASSIS + 1))
 	qemu_arg -device "xio3130-downstream,id=pntb,bus=sw0,chassis=$CHASSIS,slot=$CHASSIS" \

@@ -2,13 +2,13 @@
 # shellcheck shell=bash
 # One run: its directory, the emulators, their end. Sourced, never run.
 
-# What emulates, with what before it, and the emulators that run, by the directory of their guest.
+# The emulator's command, the words before it, and the running emulators by the directory of their guest.
 EMULATOR=(qemu-system-x86_64)
 FLUSHES=()
 declare -A PID_OF=()
 # The device that both guests share, if there is one (ntb.sh).
 DEVICE_PID=
-# Who cuts the second guest's power when told to, and with what.
+# The process that cuts the second guest's power when told to, and what it uses.
 POWER_SWITCH=
 POWER_TOOLS=
 CUTS=0
@@ -29,7 +29,7 @@ stop_guests() {
 	[[ -z $POWER_SWITCH ]] || kill "$POWER_SWITCH" 2>/dev/null || true
 	[[ -z $DEVICE_PID ]] || kill "$DEVICE_PID" 2>/dev/null || true
 	DEVICE_PID=
-	# Also for those that stream the guest's output.
+	# Waits for the processes that stream the guest's output as well.
 	wait
 	PID_OF=()
 }
@@ -89,9 +89,9 @@ start_guest() {
 	PID_OF[$dir]=$!
 }
 
-# Before anything of ours runs: on a busy host the emulator loses a timer of a processor in one boot of some
-# dozens, and the kernel waits for it forever, or panics. A kernel that boots has something to say all the time.
-# It complains of the lost timer as well.
+# Limits of a boot until the first program of the project runs. On a busy host the emulator loses a timer of a processor in
+# one boot of some dozens, and the kernel waits for it forever, or panics. A kernel that boots prints something all the
+# time. It also complains of the lost timer.
 readonly BOOT_TRIES=3 BOOT_SECONDS=120 DEBUG_BOOT_SECONDS=600 BOOT_SILENCES=10 STALL_SECONDS=2
 
 # boot_seconds DIR - how long its kernel may say nothing until init runs.
@@ -173,8 +173,8 @@ start_peer() {
 # The second guest's devices that keep bytes without power, with the pieces in bytes that a cut leaves whole.
 readonly LOSSY_FILES=(beta.pmr:8 alpha.img:512 beta.img:512)
 
-# power_switch - what either guest writes to the port "power": "cut" is the end of the second one's emulator, whatever it is at;
-# "lossy SEED NAME": from now on cuts lose what was not made durable; NAME is the answer.
+# power_switch - obeys what either guest writes to the port "power". "cut" ends the emulator of the second guest, whatever it
+# is doing. After "lossy SEED NAME", cuts lose what was not made durable; NAME is the answer.
 power_switch() {
 	local out word seed name
 	exec {out}<>"$LAB_DIR/power.out"
@@ -209,8 +209,8 @@ lose_bytes() {
 	done >"$dir/lost.$CUTS"
 }
 
-# power_on DIR QEMU-ARG... - after a cut: the same machine with the same disks and BARs. What its kernel and the emulator's
-# trace said before stays, in console.log.N and trace.log.N of the Nth cut.
+# power_on DIR QEMU-ARG... - starts the same machine after a cut, with the same disks and BARs. The kernel's log and the
+# emulator's trace from before the Nth cut are kept in console.log.N and trace.log.N.
 power_on() {
 	local dir=$1 trouble file
 	shift

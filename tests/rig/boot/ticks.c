@@ -27,7 +27,7 @@ static int64_t now_ns(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* Of many tries the one that took least: in that the host took the processor away from neither reading. */
+/* Returns the fastest of many tries, in which the host did not take the processor away between the readings. */
 static struct moment this_moment(void)
 {
 	struct moment best = { 0 };

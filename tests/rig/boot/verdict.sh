@@ -2,11 +2,11 @@
 # shellcheck shell=bash
 # Whether a guest's run was sound. Sourced, never run.
 
-# What a kernel prints when something is wrong although it went on. A protection fault of a user program
-# (which the kernel prints, too) has neither comma nor colon.
+# Lines that a kernel prints when something is wrong although it goes on. It also prints protection faults of user
+# programs, but these lines have neither comma nor colon.
 readonly KERNEL_TROUBLE='WARNING: |BUG: |BUG kmalloc|Oops|general protection fault[,:]|Kernel panic|KASAN|UBSAN|KFENCE|ODEBUG|kmemleak: [1-9]|kmemleak: .*detector disabled|INFO: lockdep is turned off|INFO: (possible|task|rcu|suspicious)|possible recursive locking|suspicious RCU|DMA-API: .*(error|leak|not freed)|refcount_t: |Bad page|bad page|Objects remaining|soft lockup|unregister_netdevice: waiting'
 
-# What a kernel says when it starts its first program. Nothing of the project can run before that: all of it is modules
+# A kernel prints this when it starts its first program. Nothing of the project can run before, since all of it is modules
 # and programs.
 readonly FIRST_PROGRAM='Run /init as init process'
 
@@ -16,10 +16,10 @@ early_panic() {
 		grep -m 1 -aoE '(BUG|WARNING|Kernel panic - not syncing): .*' "$1/console.log" | tr -d '\r'
 }
 
-# A processor idles, and what it waits for was due long ago: no kernel can do that to itself.
+# A processor idles although the timer for which it waits was due long ago. No kernel can cause that.
 readonly LOST_TIMER="kthread timer wakeup didn't happen"
 
-# trouble_in LOG - what its kernel complained of, but for what is known to be upstream's.
+# trouble_in LOG - prints the complaints of the kernel in LOG, except for those that are known defects of upstream.
 trouble_in() {
 	local log
 	log=$(tr -d '\r\0' <"$1" | "$RIG_DIR/guest/known-reports") || log="WARNING: $1 cannot be read"
@@ -43,7 +43,7 @@ status_of() {
 	! grep -qx end "$1/verdict" || sed -n 's/^status //p' "$1/verdict"
 }
 
-# What a guest needs of its host.
+# The advice for a host that may be too small for a guest.
 readonly TAKES="a guest takes some 2.5 GB with the files of its devices (which lie where TMPDIR says), a pair 5 GB"
 
 # timed_out DIR QEMU-STATUS - timeout(1) ends with 137 both where its SIGKILL was needed and where the emulator had one of another's.

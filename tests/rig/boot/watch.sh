@@ -3,8 +3,8 @@
 # Tells an emulator that let its guest down from a guest that hangs: neither ends before its time limit, but only the
 # second is the guest's doing. Sourced, never run.
 
-# The guest beats every few seconds (guest/init); the meter's does not, since that would be counted. After so long a
-# silence the kernel's own detectors had their say: tasks that hang are reported within 240 s, loops within 60 s.
+# The guest sends a heartbeat every few seconds (guest/init); a metered guest does not, since that would be counted. Within
+# this time without one, the kernel's own detectors would have reported a hang: of tasks within 240 s, loops within 60 s.
 readonly SILENT_SECONDS=${DONARD_SILENT_SECONDS:-300} WATCH_SECONDS=5
 # Five beats: for a guest that another one gave up waiting for.
 readonly MISSED_SECONDS=25
@@ -16,7 +16,7 @@ heartbeat() {
 	qemu_arg -chardev "pipe,id=host,path=$RUN_DIR/host" -mon chardev=host,mode=readline
 }
 
-# ask_emulator DIR COMMAND - what it answers within a second.
+# ask_emulator DIR COMMAND - prints what the emulator answers within a second.
 ask_emulator() {
 	local line in out
 	exec {in}<>"$1/host.in" {out}<>"$1/host.out"
@@ -45,8 +45,8 @@ all_idle() {
 		END { exit !(seen && open == seen && halted == seen) }'
 }
 
-# lost_interrupt DIR SECONDS - so long silent, and all that its processors do is to wait: a kernel that idles has armed
-# the timer for whoever sleeps, so the emulator lost it, or what came of it.
+# lost_interrupt DIR SECONDS - has the guest been silent for so long while its processors only waited? A kernel that idles
+# has armed a timer for the tasks that sleep, so the emulator lost the timer, or its interrupt.
 lost_interrupt() {
 	is_silent "$1" "$2" || return
 	ask_emulator "$1" 'info registers -a' >"$1/registers"

@@ -43,7 +43,7 @@ static void accept_client(struct control *control)
 		close(fd);
 }
 
-/* Who does not take an answer of some lines gets none any more. */
+/* A client that does not read an answer of some lines is dropped. */
 static void answer(struct control *control, struct control_client *client, const char *line)
 {
 	char *text = NULL;
@@ -83,7 +83,7 @@ static void hear(struct control *control, struct control_client *client)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	/* Also for a line that is too long: there is no room for more of it. */
+	/* A line that is too long ends here, too: there is no room for more of it. */
 	if (n <= 0) {
 		drop_client(client);
 		return;

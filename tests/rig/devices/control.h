@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words for a device while it runs: lines over a socket, each answered by lines of which the last is "ok" or
- * "error WHY". The guests' emulators connect it to a port of theirs, for labctl.
+ * Commands for a device while it runs: lines over a socket. Each is answered by lines, the last of which is "ok" or
+ * "error WHY". The guests' emulators connect the socket to a port of the guest, for labctl.
  */
 #ifndef LAB_DEVICES_CONTROL_H
 #define LAB_DEVICES_CONTROL_H

@@ -222,7 +222,7 @@ static void on_sigbus(int signal)
 	sigset_t mask;
 
 	if (!copying) {
-		/* Not ours: dies of it once it happens again. */
+		/* The fault is not one of ours: its repetition ends the process. */
 		sigaction(signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
 		return;
 	}

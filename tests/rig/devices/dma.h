@@ -11,7 +11,7 @@
 
 /* One file of memory: a guest's RAM, what is behind a BAR. It is mapped once, however many ranges of it are lent. */
 struct dma_memory {
-	/* Of the file, without its directory; "ram" if it is a memfd. */
+	/* The file's name without its directory; "ram" if it is a memfd. */
 	char name[DMA_NAME_LEN];
 	uint64_t device, inode;
 	bool writable;
@@ -30,20 +30,20 @@ struct dma_range {
 };
 
 struct dma {
-	/* By address; none overlaps another. */
+	/* Sorted by address; none overlaps another. */
 	struct dma_range *ranges;
 	size_t count, capacity;
 	struct dma_memory *memories;
 };
 
-/* Of a process, once, before any access: a client may cut short what it lent. */
+/* Call this once in a process, before any access: a client may truncate a file that it lent. */
 int dma_catch_truncation(void);
 
 /*
- * dma_map() - take FD, or -1, for LEN_BYTES at ADDRESS. The descriptor stays the caller's.
+ * dma_map() - use FD, or nothing if it is -1, as the memory of LEN_BYTES at ADDRESS. The descriptor stays the caller's.
  *
- * Returns 0, or -EINVAL for what is no range, is not whole pages or reaches past the end of the file, -EEXIST for what
- * overlaps another, -ENOSPC for too many, or why the file cannot be mapped.
+ * Returns 0, -EINVAL if the range is empty, is not whole pages or reaches past the end of the file, -EEXIST if it
+ * overlaps another, -ENOSPC if there are too many, or the error of mapping the file.
  */
 int dma_map(struct dma *dma, int fd, uint64_t offset, uint64_t address, uint64_t len_bytes, bool readable,
 	    bool writable);

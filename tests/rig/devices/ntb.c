@@ -81,7 +81,7 @@ static void trace_word(struct ntb_side *side, const char *word, uint32_t value)
 
 /* --- counts --- */
 
-/* Those beyond the last one share it. */
+/* Returns the area of a name. Names beyond the last area share it. */
 static struct ntb_area *area_of(struct ntb_side *side, const char *name)
 {
 	struct ntb_area *area = side->areas;
@@ -175,7 +175,7 @@ static void ring(struct ntb_side *side, uint16_t bits)
 	raise_doorbells(peer, bits & ~peer->doorbell_mask);
 }
 
-/* What rang in the meantime is heard now. */
+/* Doorbells that rang while they were masked interrupt now. */
 static void mask_doorbells(struct ntb_side *side, uint16_t mask)
 {
 	uint16_t unmasked = side->doorbell_mask & ~mask;
@@ -430,7 +430,7 @@ static void ntb_read(void *device, unsigned int bar, uint64_t offset, void *data
 {
 	struct ntb_side *side = device;
 
-	/* What nothing answers to. */
+	/* An address to which nothing answers reads as ones. */
 	memset(data, 0xff, len_bytes);
 	if (bar) {
 		access_window(side, bar / 2 - 1, NTB_READ, offset, data, len_bytes);

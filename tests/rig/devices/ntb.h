@@ -24,7 +24,7 @@ enum ntb_drop { NTB_NO_LINK, NTB_BEYOND_LIMIT, NTB_NO_MASTER, NTB_NO_MEMORY, NTB
 
 enum ntb_direction { NTB_READ, NTB_WRITE, NTB_DIRECTIONS };
 
-/* What went through the windows of one side into one file of the other side's memory. */
+/* The traffic through the windows of one side into one file of the other side's memory. */
 struct ntb_area {
 	char name[DMA_NAME_LEN];
 	uint64_t bytes[NTB_DIRECTIONS];

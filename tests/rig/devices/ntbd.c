@@ -2,10 +2,10 @@
 /*
  * ntbd DIR WINDOW-MIB - the lab's non-transparent bridge, as a process.
  *
- * Listens at DIR/ntb-lab.sock and DIR/ntb-peer.sock for the two machines' emulators, and at DIR/ntb.sock for words
- * (labctl ntb): "cut", "mend", "counts". Writes what it moved to DIR/ntb.log. It ends by a signal; the lab takes any other
- * end, and any before the guests', for a failure of the run. So that one that hangs ends, too, an alarm is set anew in
- * each turn of the loop.
+ * Listens at DIR/ntb-lab.sock and DIR/ntb-peer.sock for the two machines' emulators, and at DIR/ntb.sock for commands
+ * (labctl ntb): "cut", "mend", "counts". Writes to DIR/ntb.log what it moved. It ends by a signal; the lab takes any other
+ * end, and an end before that of the guests, for a failure of the run. Each turn of the loop sets an alarm anew, so that
+ * a hang ends the process as well.
  */
 #include "control.h"
 #include "ntb.h"

@@ -3,7 +3,7 @@
 #include <linux/pci_regs.h>
 #include <string.h>
 
-/* Where the capabilities lie. */
+/* The offsets of the capabilities. */
 enum { EXPRESS = 0x40, MSIX = 0x80 };
 
 static void put(uint8_t *bytes, unsigned int offset, uint64_t value, unsigned int len_bytes)

@@ -17,16 +17,16 @@ struct pci_bar {
 	bool prefetchable;
 };
 
-/* What a device is; its driver's header says it. */
+/* The identity of a device, as its driver's header has it. */
 struct pci_identity {
 	uint16_t vendor, device;
 	/* Base class, subclass, interface: 0x068000 for "other bridge". */
 	uint32_t class;
 	struct pci_bar bars[PCI_BARS];
 	unsigned int vectors;
-	/* Where in BAR 0 the table of MSI-X and its pending bits are. */
+	/* The offsets in BAR 0 of the table of MSI-X and of its pending bits. */
 	uint32_t table_offset, pending_offset;
-	/* As the link status register says it. */
+	/* As encoded in the link status register. */
 	unsigned int link_speed, link_width;
 };
 
@@ -37,7 +37,7 @@ struct pci_config {
 	uint8_t writable[PCI_CONFIG_BYTES];
 };
 
-/* As after power on. */
+/* Puts all registers into their state after power on. */
 void pci_init(struct pci_config *config, const struct pci_identity *identity);
 /* The registers get what they had at first. */
 void pci_reset(struct pci_config *config);

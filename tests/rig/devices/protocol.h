@@ -31,7 +31,7 @@ enum vfu_flags {
 	VFU_ERROR = 1 << 5,
 };
 
-/* In front of every message; @bytes includes it. */
+/* Precedes every message; @bytes counts it, too. */
 struct vfu_header {
 	uint16_t id;
 	uint16_t command;

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Of one client before the others get their turn. */
+/* How many messages of one client are handled before the others get their turn. */
 #define MESSAGES_A_TURN 64
 
 static const char capabilities[] = "{\"capabilities\":{\"max_msg_fds\":16,\"max_data_xfer_size\":65536}}";

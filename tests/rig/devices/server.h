@@ -2,10 +2,10 @@
 /*
  * One PCI device behind a socket: the server's half of vfio-user.
  *
- * The client is an emulator, and nothing that it sends is trusted. What is wrong within a message is answered with an
- * error; what makes the stream itself doubtful (a length that cannot be, a message cut short, descriptors beyond the
- * limit) ends the connection, and the device is as if its machine had lost power. A client that does not read its
- * answers is not read from either, so it holds up nobody else.
+ * The client is an emulator, and nothing that it sends is trusted. An error within a message is answered with an error. An
+ * error in the stream itself (an impossible length, a truncated message, descriptors beyond the limit) ends the
+ * connection, and the device is in the state as if its machine had lost power. If a client does not read its answers,
+ * nothing is read from it either, so it holds up nobody else.
  *
  * No call blocks. Give server_wants() to poll(), and call server_serve() when that has something to say.
  */
@@ -21,7 +21,7 @@
 #define SERVER_MAX_VECTORS 32
 
 struct device_ops {
-	/* An access inside of a BAR. A bus reports no errors: what is not there reads as ones and takes no write. */
+	/* An access within a BAR. A bus reports no errors: where nothing answers, reads return ones and writes are lost. */
 	void (*read)(void *device, unsigned int bar, uint64_t offset, void *data, uint32_t len_bytes);
 	void (*write)(void *device, unsigned int bar, uint64_t offset, const void *data, uint32_t len_bytes);
 	/* The machine resets the device. */
@@ -40,7 +40,7 @@ struct server {
 	int listener, client;
 	struct pci_config config;
 	struct dma dma;
-	/* Of MSI-X: eventfds, or -1. */
+	/* The eventfds of the MSI-X vectors, or -1. */
 	int vectors[SERVER_MAX_VECTORS];
 	/* Did the client say its version? */
 	bool greeted;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the plugin's two halves share: the processor's (plugin.c) and the drives' (dma.c). */
+/* Shared by the two halves of the plugin: that of the processor (plugin.c) and that of the drives (dma.c). */
 #ifndef METER_H
 #define METER_H
 

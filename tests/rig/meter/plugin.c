@@ -142,8 +142,8 @@ static void arm(void)
 }
 
 /*
- * To translate everything anew takes longer than many a measurement. One that soon follows another finds the callbacks
- * still there.
+ * Leaves the callbacks in for a while, because it takes longer to translate everything anew than many a measurement
+ * takes. A measurement that soon follows another one still finds them.
  */
 static void disarm(void)
 {
@@ -152,7 +152,7 @@ static void disarm(void)
 	meter.page->state = DND_LAB_IDLE;
 }
 
-/* DRAM only: what is in a BAR is counted by areas. */
+/* Names frames of DRAM only: memory in a BAR is counted by areas. */
 static void name_frames(void)
 {
 	for (uint32_t i = 0; i < meter.page->frame_count; i++) {

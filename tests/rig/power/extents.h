@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two files of one size, a page at a time, but for what is a hole in both. */
+/* Walks two files of one size page by page, except for holes of both. */
 #ifndef EXTENTS_H
 #define EXTENTS_H
 
@@ -21,7 +21,7 @@ static inline void write_page(int file, off_t at, const void *page)
 		abort();
 }
 
-/* Of the first page from @at on that may hold anything; -1: none does. */
+/* Returns the offset of the first page from @at on that may hold data; -1 if none does. */
 static inline off_t next_data(int file, off_t at)
 {
 	off_t data = lseek(file, at, SEEK_DATA);

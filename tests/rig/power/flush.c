@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Loaded into every emulator: what a flush of its devices does.
+ * Replaces the flushes of the emulator's devices; it is loaded into every emulator.
  *
- * It does not go to the host's disk. A killed emulator loses nothing, since all it wrote is in the host's page cache, and
- * one read of PMRSTS would write the whole PMR out while every processor of the guest stands still.
+ * A flush does not go to the host's disk. A killed emulator loses nothing, since all that it wrote is in the host's page
+ * cache, and one read of PMRSTS would write the whole PMR out while every processor of the guest stands still.
  *
- * For the same reason neither a missing barrier of the PMR nor a missing flush of a drive would show. So beside each
- * file F of a device that has a copy F.durable, that copy gets F's bytes at each flush: msync() for the PMR's barrier,
- * fdatasync() for a drive's flush. After a power cut lose.c makes F a mixture of both.
+ * For the same reason a missing barrier of the PMR, or a missing flush of a drive, would not show. So if a file F of a
+ * device has a copy F.durable beside it, each flush copies F's bytes there: msync(), which the PMR's barrier calls, and
+ * fdatasync(), which a drive's flush calls. After a power cut lose.c makes F a mixture of both.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * lose FILE UNIT SEED - after a power cut: each page that differs in FILE and FILE.durable (flush.c) is made the old one, the
- * new one, or a mixture of both in pieces of UNIT bytes. Then both are the same.
+ * lose FILE UNIT SEED - does what a power cut does: each page of FILE that differs from FILE.durable (flush.c) becomes the
+ * old one, the new one, or a mixture of both in pieces of UNIT bytes. Then both files are the same.
  */
 #define _GNU_SOURCE
 #include <err.h>
