@@ -144,18 +144,20 @@ static int back(struct p2pmem_file *f, u64 offset, u64 bytes)
 /*
  * While a device is being reset or is gone, loads from it mean nothing and stores to it
  * are lost.  Checks that it is there, and that no reset came after the count was @before.
+ * A reset that is over when the device answers is counted afterwards.  In the other order,
+ * a reset that ends in between would be missed.
  */
 static int check_device(struct p2pmem_region *r, u64 before)
 {
-	int ret = 0;
+	bool answers;
+	u64 resets;
 
 	if (!p2pmem_enter(r))
 		return -ENODEV;
-	p2pmem_revalidate(r);
-	if (!p2pmem_answers(r) || atomic64_read(&r->resets) != before)
-		ret = -EIO;
+	answers = p2pmem_answers(r);
+	resets = p2pmem_revalidate(r);
 	p2pmem_leave(r);
-	return ret;
+	return answers && resets == before ? 0 : -EIO;
 }
 
 /* --- read() and write() --- */
