@@ -42,8 +42,8 @@ void p2pmem_alloc_init(struct p2pmem_alloc *a, u64 *used, u32 *bytes,
 /*
  * Takes a run of at most @want free granules: the first place that has @want of
  * them, or the longest run if no place does.  Returns its length and stores where it
- * begins in @first; returns 0 if the region is full.  Whose the bytes are stays as it was,
- * until the caller forgets it (p2pmem_bytes_forget()).
+ * begins in @first; returns 0 if the region is full.  The record of whose bytes
+ * they are stays until the caller removes it (p2pmem_bytes_forget()).
  *
  * If @want is at least @chunk (a power of two), a place that equals @phase modulo
  * @chunk is preferred.  It is found if one of the first P2PMEM_ALLOC_TRIES runs has

@@ -16,7 +16,7 @@ bool p2pmem_function_answers(struct pci_dev *pdev)
 	pci_read_config_word(pdev, PCI_COMMAND, &command);
 	if (PCI_POSSIBLE_ERROR(command))
 		return false;
-	/* Of a virtual function the bit is always 0 (PCIe 6.0, 9.3.4.1.3). */
+	/* The bit of a virtual function is always 0 (PCIe 6.0, 9.3.4.1.3). */
 	return pdev->no_command_memory || command & PCI_COMMAND_MEMORY;
 }
 

@@ -27,7 +27,7 @@ static int get_direct_map_end(char *buf, const struct kernel_param *param)
 	return sysfs_emit(buf, "%#llx\n", direct_map_end());
 }
 
-/* An argument of modprobe gets here whatever the mode of the file is. */
+/* modprobe can pass the parameter although its file in sysfs is read-only. */
 static int refuse_direct_map_end(const char *val, const struct kernel_param *param)
 {
 	return -EPERM;

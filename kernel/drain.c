@@ -26,10 +26,10 @@
 
 #define DRAIN_INTERVAL_MIN	msecs_to_jiffies(5)
 #define DRAIN_INTERVAL_MAX	msecs_to_jiffies(250)
-/* Not above SURPRISE_GRACE.  An unplug holds up others, who should soon see for whom. */
+/* At most SURPRISE_GRACE: an unplug delays other work, and the log should soon name the holder. */
 #define DRAIN_FIRST_REPORT	(2 * HZ)
 #define DRAIN_REPORT_INTERVAL	(10 * HZ)
-/* How much is looked at before those who close files get alloc_lock. */
+/* How many granules a look covers before processes that close files can have alloc_lock. */
 #define SLICE_GRANULES		(1ULL << 15)
 /*
  * After a device has vanished, requests in flight have this long to end by their own

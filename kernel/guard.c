@@ -10,19 +10,20 @@
  * in flight a moment.
  *
  * The guard, a device resource of the function, waits for what is held longer.  The core
- * releases it after .remove and before anybody else can have the function.  It holds the
- * function's own lock, and in a hot-unplug that of all PCI hotplug.  The memory is there until then: .remove stops the
- * controller, but takes away neither its power nor its BARs.  Resources are released in
- * reverse order, and the guard becomes the last one whenever a region is added.  So its
- * wait precedes the end of a P2PDMA pool that the region is a part of.
+ * releases it after .remove and before anybody else can have the function.  The core holds
+ * the function's own lock meanwhile, and in a hot-unplug also that of all PCI hotplug.  The
+ * memory is there until then: .remove stops the controller, but takes away neither its
+ * power nor its BARs.  Resources are released in reverse order, and the guard becomes the
+ * last one whenever a region is added.  So its wait precedes the end of a P2PDMA pool that
+ * the region is a part of.
  *
  * A reset is found by a mark in the copy of the function's configuration space that the
  * PCI core keeps in struct pci_dev.  The core overwrites the copy before it suspends a
  * function, and before it resets it by any method, except in the recovery from an error.
- * So does the nvme driver at the end of each reset of the controller, and of such a
- * recovery; until then its error_state or its command register tell (answers.c).  Of an
- * error that the driver gets over without a reset nothing tells.  The mark has the place
- * of a read-only register, so it does nothing if it is ever restored.
+ * The nvme driver overwrites it at the end of each reset of the controller, and of such a
+ * recovery; until then the function's error_state or command register tells (answers.c).
+ * Nothing tells of an error that the driver gets over without a reset.  The mark has the
+ * place of a read-only register, so it does nothing if it is ever restored.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>

@@ -255,10 +255,10 @@ static inline vm_fault_t compat_insert_chunk(struct vm_fault *vmf,
 #define COMPAT_PUD_INODE_FLAGS	S_DAX
 
 /*
- * The core makes an entry as vm_page_prot says, writable where that is allowed.  So this
- * does not ask for a new entry as that of a write: insert_pud() would then complain if it
- * met a table.  Another thread, which may map no large folios, can have put one there since
- * this looked.
+ * The core makes a new entry as vm_page_prot says, writable where that is allowed.  So this
+ * announces a write only for an entry that exists: insert_pud() complains about a write if it
+ * meets a table, and another thread, which may map no large folios, can have put a table
+ * there since this looked.
  */
 static inline vm_fault_t compat_insert_pud(struct vm_fault *vmf, struct page *page)
 {
