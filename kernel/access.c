@@ -144,20 +144,17 @@ static int back(struct p2pmem_file *f, u64 offset, u64 bytes)
 /*
  * While a device is being reset or is gone, loads from it mean nothing and stores to it
  * are lost.  Checks that it is there, and that no reset came after the count was @before.
- * A reset that is over when the device answers is counted afterwards.  In the other order,
- * a reset that ends in between would be missed.
  */
 static int check_device(struct p2pmem_region *r, u64 before)
 {
-	bool answers;
 	u64 resets;
+	bool sound;
 
 	if (!p2pmem_enter(r))
 		return -ENODEV;
-	answers = p2pmem_answers(r);
-	resets = p2pmem_revalidate(r);
+	sound = p2pmem_is_sound(r, &resets);
 	p2pmem_leave(r);
-	return answers && resets == before ? 0 : -EIO;
+	return sound && resets == before ? 0 : -EIO;
 }
 
 /* --- read() and write() --- */
@@ -206,7 +203,7 @@ static ssize_t move(struct kiocb *iocb, struct iov_iter *iter,
 	while (!ret && iov_iter_count(iter)) {
 		ret = move_page(f, iocb, page, iter);
 		/*
-		 * As of a memfd or a disk: neither a signal that the program handles nor work of
+		 * As with a memfd or a disk, neither a signal that the program handles nor work of
 		 * its rings cuts a call short.  A suspend waits for nobody.
 		 */
 		if (fatal_signal_pending(current) || freezing(current))

@@ -246,7 +246,8 @@ static int sync_device(struct p2pmem_file *f)
 	if (!p2pmem_enter(r))
 		return -ENODEV;
 	ret = p2pmem_flush(r);
-	resets = p2pmem_revalidate(r);
+	if (!p2pmem_is_sound(r, &resets))
+		ret = -EIO;
 	was_reset = resets != READ_ONCE(f->resets_seen);
 	p2pmem_leave(r);
 	/*

@@ -60,12 +60,11 @@ static int export_begin_cpu_access(struct dma_buf *dmabuf,
 /*
  * Was there a reset since the last call?  A reset that is under way is reported now, and
  * not again when it is over.  The caller is in the region, so the reset cannot end
- * meanwhile.
+ * meanwhile.  @resets is the count of resets.
  */
-static bool tells_of_reset(struct p2pmem_export *x)
+static bool tells_of_reset(struct p2pmem_export *x, u64 resets)
 {
 	u64 seen = READ_ONCE(x->resets_seen);
-	u64 resets = atomic64_read(&x->region->resets);
 
 	if (READ_ONCE(x->region->resetting))
 		resets++;
@@ -81,16 +80,16 @@ static int export_end_cpu_access(struct dma_buf *dmabuf,
 				 enum dma_data_direction dir)
 {
 	struct p2pmem_export *x = dmabuf->priv;
+	bool sound;
+	u64 resets;
 	int ret = 0;
 
 	if (READ_ONCE(x->revoked) || !p2pmem_enter(x->region))
 		return -ENODEV;
 	if (dir != DMA_FROM_DEVICE)
 		ret = p2pmem_flush(x->region);
-	else if (!p2pmem_answers(x->region))
-		ret = -EIO;
-	p2pmem_revalidate(x->region);
-	if (tells_of_reset(x))
+	sound = p2pmem_is_sound(x->region, &resets);
+	if (tells_of_reset(x, resets) || !sound)
 		ret = -EIO;
 	p2pmem_leave(x->region);
 	return ret;

@@ -148,7 +148,7 @@ int p2pmem_file_walk(struct p2pmem_file *f, u64 first, u64 count,
 static int zero_unknown(struct p2pmem_region *r, u64 at, u64 end)
 {
 	u64 resets = p2pmem_resets_seen(r), last = at;
-	bool kept, disabled;
+	bool kept, forgot;
 
 	while (at < end) {
 		last = at;
@@ -156,12 +156,12 @@ static int zero_unknown(struct p2pmem_region *r, u64 at, u64 end)
 		at = p2pmem_bytes_next_unknown(&r->alloc.bytes, at + 1, end);
 	}
 	kept = p2pmem_zeros_arrive(r, last);
-	disabled = p2pmem_is_disabled(r);
+	forgot = p2pmem_forgot(r);
 	mb(); /* orders registers and memory; pairs with p2pmem_revalidate() */
 	/* While another driver's reset is under way, each call counts one more. */
 	if (p2pmem_resets_seen(r) != resets)
 		return -EAGAIN;
-	return kept && !disabled ? 0 : -EIO;
+	return kept && !forgot ? 0 : -EIO;
 }
 
 /*

@@ -66,13 +66,22 @@ void p2pmem_leave(struct p2pmem_region *r)
 }
 
 /*
- * Is the memory of the device disabled, as it is after a reset?  The registers of a function
- * that does not answer read as ones or zeros, and say nothing.  They are read first.  If the
- * function answers afterwards, it answered then, too, or was reset since.  Never sleeps.
+ * Is the memory of the device disabled, as it is after a reset, or is the device gone?  Who
+ * only asks whether bytes were kept need not know which.  Never sleeps.
  */
-bool p2pmem_is_disabled(struct p2pmem_region *r)
+bool p2pmem_forgot(struct p2pmem_region *r)
 {
-	return r->provider->forgot && r->provider->forgot(r) && p2pmem_function_answers(r->pdev);
+	return r->provider->forgot && r->provider->forgot(r);
+}
+
+/*
+ * Is the memory of the device disabled, and can it be enabled again?  The registers of a
+ * function that does not answer say nothing.  They are read first.  If the function answers
+ * afterwards, it answered then, too, or was reset since.
+ */
+static bool is_disabled(struct p2pmem_region *r)
+{
+	return p2pmem_forgot(r) && p2pmem_function_answers(r->pdev);
 }
 
 /*
@@ -90,7 +99,7 @@ u64 p2pmem_revalidate(struct p2pmem_region *r)
 	if (!r->provider->foreign)
 		return atomic64_read(&r->resets);
 	mutex_lock(&r->revalidate_lock);
-	lost = p2pmem_is_disabled(r);
+	lost = is_disabled(r);
 	resets = p2pmem_guard_resets(r->pdev);
 	reset = lost || resets != r->function_resets;
 	if (reset) {
@@ -109,6 +118,20 @@ u64 p2pmem_revalidate(struct p2pmem_region *r)
 	counted = atomic64_read(&r->resets);
 	mutex_unlock(&r->revalidate_lock);
 	return counted;
+}
+
+/*
+ * Does the device keep what is stored in its memory?  @resets gets the count of resets.  If
+ * the device answers before its registers are read, a reset that is over by then is counted.
+ * If it does not answer afterwards, the registers may have told of an earlier reset, which is
+ * not counted yet.
+ */
+bool p2pmem_is_sound(struct p2pmem_region *r, u64 *resets)
+{
+	bool answers = p2pmem_answers(r);
+
+	*resets = p2pmem_revalidate(r);
+	return answers && p2pmem_answers(r);
 }
 
 /*
@@ -144,7 +167,7 @@ u64 p2pmem_resets_seen(struct p2pmem_region *r)
 bool p2pmem_was_reset(struct p2pmem_region *r, const struct p2pmem_guarded *g,
 		      u64 resets, u64 function_resets)
 {
-	bool lost = p2pmem_is_disabled(r);
+	bool lost = p2pmem_forgot(r);
 
 	mb(); /* orders registers and memory; pairs with p2pmem_revalidate() */
 	return lost || p2pmem_guard_saw_reset(g, function_resets) ||

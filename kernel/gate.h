@@ -14,8 +14,9 @@ int p2pmem_await_ready(struct p2pmem_region *r);
 int p2pmem_await_counted(struct p2pmem_region *r, u64 *resets);
 int p2pmem_await_reset(struct p2pmem_region *r);
 void p2pmem_leave(struct p2pmem_region *r);
-bool p2pmem_is_disabled(struct p2pmem_region *r);
+bool p2pmem_forgot(struct p2pmem_region *r);
 u64 p2pmem_revalidate(struct p2pmem_region *r);
+bool p2pmem_is_sound(struct p2pmem_region *r, u64 *resets);
 u64 p2pmem_resets_seen(struct p2pmem_region *r);
 bool p2pmem_answers(struct p2pmem_region *r);
 bool p2pmem_was_reset(struct p2pmem_region *r, const struct p2pmem_guarded *g,

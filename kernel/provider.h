@@ -47,9 +47,10 @@ struct p2pmem_place {
  *	lock of @pdev, so that its driver stays.
  * @release: undoes find(), when the pages are gone or, with @alive false, when the region
  *	goes into quarantine.  Touches no register unless @alive.  May be NULL.
- * @forgot: has the device lost its enable bit?  Reads it, and changes nothing.  The
- *	answer only counts if the function answers afterwards (gate.c).  NULL if there
- *	is no such bit.  Never sleeps, since a flush of a pmem device calls it.
+ * @forgot: has the device lost its enable bit, or do its registers not answer?  Reads
+ *	the bit, and changes nothing.  That the bit is lost is only certain if the
+ *	function answers afterwards (gate.c).  NULL if there is no such bit.  Never
+ *	sleeps, since a flush of a pmem device calls it.
  * @enable: sets that bit again.  Each provider with forgot() has it.
  * @ready: returns 1 if the memory that enable() enabled can be used, 0 if not yet, and
  *	-errno if it never will.  NULL if it can be used at once.  Neither enable() nor
