@@ -89,8 +89,8 @@ static int p2pmem_open(struct inode *inode, struct file *filp)
 	get_device(&r->dev);
 	filp->private_data = f;
 	filp->f_mapping = r->inode->i_mapping;
-	if (r->provider->ready)
-		p2pmem_await_counted(r, &f->resets_seen);
+	if (r->provider->ready && p2pmem_await_counted(r, &f->resets_seen))
+		f->resets_seen = U64_MAX;
 	return 0;
 }
 
@@ -260,8 +260,11 @@ static int sync_device(struct p2pmem_file *f)
 	ready = p2pmem_await_counted(r, &resets);
 	if (ready == -EINTR)
 		return ready;	/* killed: others who have the file are still to be told */
-	/* If two callers race, both may report the reset; that is better than neither. */
-	WRITE_ONCE(f->resets_seen, resets);
+	/*
+	 * If two callers race, both may report the reset; that is better than neither.  While
+	 * the memory is not ready, what is written is lost, and the next call has to say so.
+	 */
+	WRITE_ONCE(f->resets_seen, ready ? U64_MAX : resets);
 	return ready ?: -EIO;
 }
 

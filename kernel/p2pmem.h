@@ -189,7 +189,7 @@ struct p2pmem_file {
 	u64 promised;			/* its part of region->promised; under alloc_lock */
 	u64 taken_back;			/* how often a GPU's driver took memory back; under gate */
 	u64 dead_from, dead_to;		/* a range that covers all memory taken back while in dma-bufs; under lock */
-	u64 resets_seen;		/* at open, and at the last SYNC */
+	u64 resets_seen;		/* at open, and at the last SYNC; U64_MAX: not ready then */
 	u32 owner;			/* the uid whose bytes it may see: bytes.h */
 	struct p2pmem_who who;		/* the process that opened it */
 	struct p2pmem_who heir;		/* another process that has it, if @who ended; under region->files_lock */
