@@ -7,6 +7,7 @@
 #include <linux/delay.h>
 #include <linux/slab.h>
 
+#include "answers.h"
 #include "nvme_regs.h"
 #include "p2pmem.h"
 #include "pmr.h"
@@ -23,9 +24,12 @@ struct pmr {
 	bool was_enabled;
 };
 
+/* Registers that do not answer read as ones, also when the function's configuration is there. */
 static bool pmr_enabled(struct pmr *pmr)
 {
-	return readl(pmr->regs + NVME_PMRCTL) & NVME_PMRCTL_EN;
+	u32 control = readl(pmr->regs + NVME_PMRCTL);
+
+	return !PCI_POSSIBLE_ERROR(control) && control & NVME_PMRCTL_EN;
 }
 
 /* Does the controller know the PMR's address, by which it recognises its own accesses to the PMR? */
@@ -35,20 +39,39 @@ static bool pmr_place_is_known(struct pmr *pmr)
 	       hi_lo_readq(pmr->regs + NVME_PMRMSCL) == (pmr->bus_address | NVME_PMRMSC_CMSE);
 }
 
-/*
- * Begins to enable the PMR; pmr_state() says whether it is ready.  A reset meanwhile clears
- * the address.  Without its address the PMR must not stay enabled, since forgot() looks only
- * at the enable bit.
- */
-static void pmr_enable(struct pmr *pmr)
+static unsigned long timeout_from_now(struct pmr *pmr)
 {
-	WRITE_ONCE(pmr->ready_by, jiffies + msecs_to_jiffies(p2pmem_pmr_timeout_ms(pmr->cap)));
+	return jiffies + msecs_to_jiffies(p2pmem_pmr_timeout_ms(pmr->cap));
+}
+
+/*
+ * Sets the enable bit, and returns whether it stays.  A reset meanwhile clears the address.
+ * Without its address the PMR must not stay enabled, since forgot() looks only at the
+ * enable bit.
+ */
+static bool pmr_set_enable(struct pmr *pmr)
+{
 	if (pmr->cap & NVME_PMRCAP_CMSS &&
 	    !p2pmem_nvme_space_on(pmr->regs + NVME_PMRMSCL, pmr->bus_address | NVME_PMRMSC_CMSE))
-		return;
+		return false;
 	writel(NVME_PMRCTL_EN, pmr->regs + NVME_PMRCTL);
 	if (!pmr_place_is_known(pmr))
 		writel(0, pmr->regs + NVME_PMRCTL);
+	return pmr_enabled(pmr);
+}
+
+/*
+ * Begins to enable the PMR; pmr_state() says whether it is ready.  The time that it may take
+ * is noted first, because pmr_state() may look at any moment.  A PMR that refuses its enable
+ * bit gets no more time than it had.
+ */
+static void pmr_enable(struct pmr *pmr)
+{
+	unsigned long before = pmr->ready_by;
+
+	WRITE_ONCE(pmr->ready_by, timeout_from_now(pmr));
+	if (!pmr_set_enable(pmr))
+		WRITE_ONCE(pmr->ready_by, before);
 }
 
 /* Does PMRSTS report no error, sound content, and an address that was not refused? */
@@ -92,6 +115,7 @@ static int pmr_enable_and_wait(struct pci_dev *pdev, struct pmr *pmr, char *reas
 {
 	int state;
 
+	pmr->ready_by = timeout_from_now(pmr);
 	pmr_enable(pmr);
 	while (!(state = pmr_state(pmr)) && pci_device_is_present(pdev))
 		if (msleep_interruptible(20))
@@ -102,17 +126,18 @@ static int pmr_enable_and_wait(struct pci_dev *pdev, struct pmr *pmr, char *reas
 /*
  * Disables the PMR, and waits until it is not ready, as the nvme driver waits for its
  * controller.  Until then the PMR must not be enabled again, and PMRSTS still says that it is
- * ready.  Registers of a device that is gone read as ones, which ends the wait.
+ * ready.  A device that is gone is not waited for.
  */
-static void pmr_disable(struct pmr *pmr)
+static void pmr_disable(struct pci_dev *pdev, struct pmr *pmr)
 {
-	unsigned long by = jiffies + msecs_to_jiffies(p2pmem_pmr_timeout_ms(pmr->cap));
+	unsigned long by = timeout_from_now(pmr);
 	bool enabled = pmr_enabled(pmr);
 
 	writel(0, pmr->regs + NVME_PMRCTL);
 	if (pmr->cap & NVME_PMRCAP_CMSS)
 		p2pmem_nvme_space_off(pmr->regs + NVME_PMRMSCL, 0);
-	while (enabled && !(readl(pmr->regs + NVME_PMRSTS) & NVME_PMRSTS_NRDY) && time_before(jiffies, by))
+	while (enabled && !(readl(pmr->regs + NVME_PMRSTS) & NVME_PMRSTS_NRDY) &&
+	       pci_device_is_present(pdev) && time_before(jiffies, by))
 		msleep(20);
 }
 
@@ -202,7 +227,7 @@ static int pmr_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 	ret = pmr_enable_and_wait(pdev, pmr, req->reason);
 	if (ret) {
 		if (!pmr->was_enabled)
-			pmr_disable(pmr);
+			pmr_disable(pdev, pmr);
 		goto err_unmap;
 	}
 	*data = pmr;
@@ -220,7 +245,7 @@ static void pmr_release(struct pci_dev *pdev, void *data, bool alive)
 	struct pmr *pmr = data;
 
 	if (alive && !pmr->was_enabled)
-		pmr_disable(pmr);
+		pmr_disable(pdev, pmr);
 	iounmap(pmr->regs);
 	kfree(pmr);
 }
@@ -240,7 +265,7 @@ static void pmr_enable_anew(struct p2pmem_region *r)
  * write() calls this function.  p2pmem_revalidate() counts a reset before it enables the
  * PMR again.  So if the count is read first and the PMR is ready then, it was enabled
  * after the last reset that was counted.  If the PMR fails by itself, commit() notices,
- * and the next call reads PMRSTS again.
+ * and the next call reads PMRSTS again.  Nobody waits for a PMR whose function is gone.
  */
 static int pmr_ready(struct p2pmem_region *r)
 {
@@ -252,6 +277,8 @@ static int pmr_ready(struct p2pmem_region *r)
 		return 1;
 	rmb(); /* the count is read first */
 	state = pmr_state(pmr);
+	if (!state && !p2pmem_function_works(r->pdev))
+		return -EIO;
 	if (state > 0)
 		WRITE_ONCE(pmr->readied, resets);
 	if (state < 0)

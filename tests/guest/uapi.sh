@@ -62,6 +62,20 @@ pmr_is_not_ready_yet() {
 	within 10 region_is_free p2pmem2
 }
 
+# The port above the drive forwards no requests to its memory: the drive's configuration answers, and its registers do not. A call
+# would take 90 s if it waited for the end of resets.
+pmr_is_out_of_reach() {
+	local port
+	port=$(readlink -f "/sys/bus/pci/devices/$LAB_BETA_BDF/..")
+	port=${port##*/}
+	at_end "setpci -s $port COMMAND=2:2"
+	setpci -s "$port" COMMAND=0:2
+	exits 1 'Input/output error' timeout 60 dd if=/dev/p2pmem2 of=/dev/null bs=4096 count=1
+	exits 1 'Input/output error' timeout 60 sync /dev/p2pmem2
+	setpci -s "$port" COMMAND=2:2
+	region_works p2pmem2
+}
+
 # Tries a range again of which the kernel has once made half. None of the kernel's own functions can be made to fail so here
 # (failnth.sh). percpu_ref_init() is the first call of memremap_pages(), and leaves its allocation behind.
 half_made_range_is_told() {
@@ -285,6 +299,7 @@ can debug || t "a range that the kernel half made" half_made_range_is_told
 core t "barrier of the PMR" pmr_barrier
 core t "barrier of a write with O_DSYNC" pmr_barrier_of_a_write
 t "PMR that is not ready yet" pmr_is_not_ready_yet
+core t "PMR whose registers do not answer" pmr_is_out_of_reach
 core t "PMR survives its region" pmr_survives_its_region
 core t "no drive claims host memory" no_host_memory_is_claimed
 core t "CMB after a reset" cmb_after_reset
