@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints a result, which is a C struct.  One table says which fields it has, what they are called and in what they count; JSON
+ * Prints a result, which is a C struct.  One table says which fields it has, what they are called and in which unit; JSON
  * and text are both made from it.
  */
 #ifndef DONARD_FIELDS_H
@@ -44,7 +44,7 @@ struct cli_field {
 	const struct cli_field *fields;	/* of a part or of each element of a list */
 	const char *text;		/* theirs */
 	size_t count_at;	/* of a list: the place of a uint32_t, the number of its elements */
-	unsigned int kinds;	/* a bit for each kind of result of which JSON has it; 0: all */
+	unsigned int kinds;	/* the kinds of result whose JSON has this field, a bit each; 0: all */
 	bool unless_empty;	/* JSON has it only if it is not "" */
 	bool only_in_text;
 };

@@ -45,7 +45,7 @@ struct cli_job_usage {
 
 /*
  * Takes the signals that would end this program, or leaves them their meaning again.  What whoever started us ignores stays
- * ignored, here and in the job.  For whoever works long before the job that takes_signals.
+ * ignored, here and in the job.  For callers that work for long before they start the job that takes_signals.
  */
 void cli_take_signals(bool on);
 /* Has one of them come since? */

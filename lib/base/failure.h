@@ -99,7 +99,7 @@ enum dnd_error {
 
 const char *dnd_error_word(enum dnd_error error);
 int dnd_error_errno(enum dnd_error error);
-/* Is that errno, also a negative one, for want of descriptors or of memory?  Such a failure says nothing of what was asked. */
+/* Does the errno, which may be negative, mean a lack of descriptors or memory?  That says nothing about the object. */
 bool dnd_error_is_want(int error_number);
 /* The error with this word; if @word is NULL or unknown, the error that stands for the errno. */
 enum dnd_error dnd_error_of(const char *word, int error_number);

@@ -104,7 +104,7 @@ struct dnd_cclient_memory *dnd_cclient_memory_known(struct donard_cache *cache,
  */
 bool dnd_cclient_memory_is_sent(const struct donard_cache *cache, const struct dnd_cclient_memory *memory);
 void dnd_cclient_memory_drop(struct donard_cache *cache, struct dnd_cclient_memory *memory);
-/* Is a region going away, of which that was not known?  Asks at most every tenth of a second. */
+/* Has a region begun to go away since the last look?  Asks at most every tenth of a second. */
 bool dnd_cclient_memories_look(struct donard_cache *cache);
 /* Releases memory whose region is going away, if neither a request nor the device uses it. */
 void dnd_cclient_memories_release(struct donard_cache *cache);
@@ -125,7 +125,7 @@ int dnd_cclient_take_done(struct donard_cache *cache, const struct dnd_wire_mess
 int dnd_cclient_message(struct donard_cache *cache, const struct dnd_wire_message *message, unsigned int flags);
 /* Ends all requests that are not done with the context's failure. */
 void dnd_cclient_fail_all(struct donard_cache *cache);
-/* Lets go of memory whose region is going away.  Of its requests nothing more is sent; they end once no part is in flight. */
+/* Releases memory whose region is going away.  Its requests send nothing more, and end once no part is in flight. */
 void dnd_cclient_look_after(struct donard_cache *cache);
 void dnd_cclient_recycle(struct donard_cache *cache, struct dnd_cclient_request *request);
 unsigned int dnd_cclient_cancel(struct donard_cache *cache, const void *user);

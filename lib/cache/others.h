@@ -18,9 +18,9 @@ int dnd_cache_claims_drive(struct donard_context *ctx, struct dnd_cache_store *s
 /*
  * Refuses a drive if another persistent region than @nvram holds records for it: when that log is served again,
  * they would overwrite newer bytes.  Skips regions that somebody else holds: a server that holds a region holds its drive,
- * too.  Those that this user may not open it skips as well: they may hold anything, and a server that refused each of them could
- * not run beside them; and those that have no node here, are being taken away, or are a pmem device.  Fails with a text if any
- * other region cannot be opened or read, since that may pass.
+ * too.  Skips regions that this user may not open: they may hold anything, and a server that refused each of them could not
+ * run beside them.  Also skips regions that have no node here, are being removed, or are a pmem device.  Fails with a text if
+ * any other region cannot be opened or read, since the cause may be temporary.
  */
 int dnd_cache_check_others(struct donard_context *ctx, const char *nvram, const char *drive_id);
 

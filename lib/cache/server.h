@@ -56,7 +56,7 @@ struct dnd_cache_session {
 	uint64_t admitted_ns;
 	uint64_t said_ns;			/* when its last message came */
 	bool passed_by;		/* its requests wait for those of another client (commit.c) */
-	uint64_t taken_bytes;			/* of the window, since the beginning, as the client counts */
+	uint64_t taken_bytes;			/* bytes of the window taken since the beginning, as the client counts */
 	uint64_t told_bytes;			/* how many of these the client knows to be released */
 	bool released_under_way, alive_due;
 	bool told_failing;			/* the client knows that the drive fails */
@@ -104,7 +104,7 @@ enum dnd_destage_state {
 
 struct dnd_readback {
 	struct dnd_cache_io io;
-	unsigned int excluded;		/* what cannot be lost on the way to the drive; once all is, nothing is read back any more */
+	unsigned int excluded;		/* cases of lost writes that were excluded; once all are, nothing is read back any more */
 	size_t run;			/* the block that is looked at: which of plan.writes has it, and where */
 	uint64_t offset;
 	unsigned int doubted;		/* 1 + the window, without a client, for which the plan was written again; 0: none */
@@ -158,7 +158,7 @@ struct dnd_cache_server {
 	bool file_locked;
 	bool drive_gone;
 	int status_fd;
-	bool status_stuck;		/* somebody asks, and cannot be answered now, as for want of a descriptor */
+	bool status_stuck;		/* somebody asks, and cannot be answered now, for instance for lack of a descriptor */
 	char status_path[108];
 	dev_t status_device;		/* identifies the socket of that name, with status_inode */
 	ino_t status_inode;

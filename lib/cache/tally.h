@@ -5,7 +5,7 @@
 
 #include "donard/cache.h"
 
-#define DND_TALLY_PARTS		16	/* places for each power of two, which is how exact percentiles are */
+#define DND_TALLY_PARTS		16	/* places for each power of two: the resolution of percentiles */
 #define DND_TALLY_PLACES	(60 * DND_TALLY_PARTS)
 
 struct dnd_tally {

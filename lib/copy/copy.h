@@ -8,9 +8,9 @@
 #include "join/join.h"
 
 /*
- * An end of a copy: a file or a memory.  Each side holds its handle until the copy ends: of what a copy by name opened the
- * only hold, which closes it; of what the program passed one beside the program's.  @drive and @region are the copy's own
- * records, taken when it begins; the descriptors and the stack in them belong to the handle.
+ * An end of a copy: a file or a memory.  Each side holds its handle until the copy ends.  A handle that a copy by name opened
+ * has no other holder, so the end of that hold closes it; a handle that the program passed stays the program's, too.  @drive
+ * and @region are the copy's own records, taken when it begins; the descriptors and the stack in them belong to the handle.
  */
 struct dnd_side {
 	const char *label;		/* the name, the file's path or @memory_label */
@@ -182,8 +182,8 @@ bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);
 /* settle.c: gives a written file its length and name, and flushes; fails if bytes are missing afterwards */
 int dnd_copy_settle(struct dnd_copy *copy);
 /*
- * judge.c: says in the result whether the destination keeps what was flushed.  @doubt: of a drive, read after the flush; that
- * takes dozens of files of sysfs, and is no part of the time of the result
+ * judge.c: says in the result whether the destination keeps what was flushed.  @doubt: what a drive's settings say, read after
+ * the flush.  Reading it takes dozens of files of sysfs, and is no part of the time of the result.
  */
 void dnd_copy_judge(struct dnd_copy *copy, const struct dnd_doubt *doubt);
 /* Both for a copy of no bytes. */

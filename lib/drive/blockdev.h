@@ -16,7 +16,7 @@ int dnd_blockdev_resolve_again(struct donard_context *ctx, dev_t device, const c
 			       struct dnd_blockdev *blockdev);
 #define DND_JBD2	"/proc/fs/jbd2"	/* has an entry for each journal (journal.c) */
 
-/* used.c: by what the bytes of a block device are used, whichever of its names that goes by */
+/* used.c: what uses the bytes of a block device, by any of the device's names */
 struct dnd_use {
 	char by[512];	/* "/mnt", "md0", "/dev/nvme0n1p2"; "": nothing */
 	char as[96];	/* " (as /dev/nvme0n1p1)" if another block device than the one that was asked for is used; or "" */

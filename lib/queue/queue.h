@@ -236,8 +236,8 @@ int dnd_queue_bounce_prepare(struct donard_queue *queue, struct dnd_queue_reques
 int64_t dnd_queue_bounce_deliver(struct dnd_queue_request *request, uint64_t moved);
 
 /*
- * pages.c: waits, before the request is prepared, until no other in flight would give it old bytes of a page, or would get
- * such by it.  Unless queue->plain_working, only a request that is not aligned has to.  Returns 0 or -errno with a text.
+ * pages.c: waits, before the request is prepared, until no other request in flight would give it old bytes of a page, or get
+ * old bytes by it.  Unless queue->plain_working, only a request that is not aligned has to.  Returns 0 or -errno with a text.
  */
 int dnd_queue_keep_apart(struct donard_queue *queue, const struct dnd_queue_request *request);
 

@@ -21,8 +21,8 @@ bool dnd_device_route_is_local(struct rdma_cm_id *id);
 /* Is this a soft device (rxe, siw)?  There the CPU copies the data, so that no device holds bytes back. */
 bool dnd_device_copies_by_cpu(struct ibv_context *verbs);
 /*
- * What memory is registered for into which this device READs.  The answer to a READ of iWARP is a write by the peer, for
- * which the memory must be open (RFC 5040, 5.1; drivers/infiniband/core/rw.c of the kernel does the same).
+ * The rights with which memory is registered that this device READs into.  The answer to a READ of iWARP is a write by the
+ * peer, for which the memory must be open (RFC 5040, 5.1; drivers/infiniband/core/rw.c of the kernel does the same).
  */
 unsigned int dnd_device_sink_rights(const struct ibv_context *verbs);
 enum donard_rdma_transport dnd_device_transport(struct ibv_context *verbs, uint8_t port);

@@ -20,8 +20,8 @@ uint64_t cli_rdma_bytes(const struct cli_rdma_pass *pass, uint64_t requests);
 /* How many complete requests the first @bytes are. */
 uint64_t cli_rdma_requests(const struct cli_rdma_pass *pass, uint64_t bytes);
 /*
- * Of the range that many requests cycle through by default: a block for each of @depth in flight, but only whole blocks, and no
- * more than CLI_RDMA_DEFAULT_MAX.  @block: 1 to CLI_RDMA_BLOCK_MAX.
+ * How long the range is that many requests cycle through by default: a block for each of @depth in flight, but only whole
+ * blocks, and no more than CLI_RDMA_DEFAULT_MAX.  @block: 1 to CLI_RDMA_BLOCK_MAX.
  */
 uint64_t cli_rdma_round_bytes(uint64_t block, uint32_t depth);
 /* How many work requests may be under way, if @depth requests of @block bytes are in flight. */
