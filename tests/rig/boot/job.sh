@@ -5,17 +5,21 @@
 # as_job COMMAND... - to be started with "&": ends with the status of COMMAND, and passes signals that end it on to COMMAND.
 # bash would report a job that a signal ended on standard error; this one exits by itself.
 as_job() {
-	local pid='' told='' status
+	local pid='' told='' status again=0
 	trap 'told=1; [[ -z $pid ]] || kill "$pid" 2>/dev/null' TERM INT HUP
 	"$@" &
 	pid=$!
 	[[ -z $told ]] || kill "$pid"
 	while :; do
-		status=0
+		told='' status=0
 		wait "$pid" 2>/dev/null || status=$?
-		# A trap ends a wait, too.
+		[[ -n $told ]] || return "$status"
+		# A trap ends a wait, too, and the status is then the signal's.
 		kill -0 "$pid" 2>/dev/null || break
 	done
+	# COMMAND may have ended before the trap or since. In the first case a shell by POSIX knows nothing of it any more: 127.
+	wait "$pid" 2>/dev/null || again=$?
+	((again == 127)) || status=$again
 	return "$status"
 }
 
