@@ -7,8 +7,8 @@
 #include "donard/donard.h"
 
 /*
- * Takes "--device" in the form in which regions and candidates have theirs; "" if it is absent.  Returns 0, or an exit code
- * after it has printed why the value is bad.
+ * Sets @device to the value of "--device", in the form in which regions and candidates have addresses; to "" without that
+ * option.  Returns 0, or an exit code after it has printed why the value is bad.
  */
 int cli_device(const struct cli *cli, char device[DONARD_BDF_BYTES]);
 

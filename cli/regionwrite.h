@@ -25,7 +25,7 @@ void regionwrite_keep(const struct region_section *before, const struct donard_r
 			    struct region_section *now);
 /* Do both sections make the same region? */
 bool regionwrite_equal(const struct region_section *a, const struct region_section *b);
-/* Did 'region save' write this file, which then has only one section?  A link is somebody else's, and the file behind it. */
+/* Did 'region save' write this file, and does it still have one section?  A link, and its target, are somebody else's. */
 bool regionwrite_owns(const char *file);
 /*
  * Replaces the file as a whole; returns 0 or an errno.  Writes no file that 'region apply' would refuse, or read as another

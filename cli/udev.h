@@ -12,8 +12,8 @@ bool cli_tell_udev(const char *region);
 
 /*
  * Returns when udev has handled all events so far, or after five seconds; at once if udev does not run, or if a rule of udev
- * runs this program.  Without this wait, the next command of a script may still find the new node as root's alone.  Returns
- * false if udev may not have handled them.
+ * runs this program.  Without this wait, the next command of a script may find a new node that only root can open.
+ * Returns false if udev may not have handled them.
  */
 bool cli_await_udev(void);
 

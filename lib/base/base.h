@@ -98,14 +98,14 @@ int dnd_sysfs_read_u64(const struct donard_context *ctx, uint64_t *value, const 
 int dnd_sysfs_config(const struct donard_context *ctx, const char *bdf, struct dnd_config *config);
 int dnd_sysfs_write(const struct donard_context *ctx, const char *value, const char *format, ...)
 	DND_PRINTF(3, 4);
-/* Fails because such a write failed: only root may make it, and only where sysfs is not mounted read-only. */
+/* Fails because a write to sysfs failed.  The text says whether root is needed, or sysfs is mounted read-only. */
 int dnd_fail_sysfs_write(struct donard_context *ctx, int error_number, const char *format, ...)
 	DND_PRINTF(3, 4);
 bool dnd_sysfs_exists(const struct donard_context *ctx, const char *format, ...)
 	DND_PRINTF(2, 3);
 /*
- * The PCI function that a device is, or lies below: a subfunction of a NIC is an auxiliary device below it.  -ENODEV if
- * it lies below none.
+ * Finds the PCI function of a device: the device itself, or the nearest one above it, because a subfunction of a NIC is an
+ * auxiliary device below the NIC.  Returns -ENODEV if there is none.
  */
 int dnd_sysfs_function(const struct donard_context *ctx, char bdf[DONARD_BDF_BYTES], const char *format, ...)
 	DND_PRINTF(3, 4);
@@ -149,9 +149,9 @@ struct dnd_dmabuf {
 
 int dnd_dmabuf_open(struct donard_context *ctx, int fd, struct dnd_dmabuf *dmabuf);
 void dnd_dmabuf_close(struct dnd_dmabuf *dmabuf);
-/* Did a sandbox refuse such an access, by its errno? */
+/* Does this errno of a load or store mean that a sandbox refused it? */
 bool dnd_dmabuf_is_forbidden(int error_number);
-/* Fails because it did.  @name: of the memory. */
+/* Fails because a sandbox refused a load or store.  @name: the memory's name. */
 int dnd_dmabuf_forbidden(struct donard_context *ctx, int error_number, const char *name);
 /* Afterwards the CPU's stores have reached the device, and the CPU sees what devices wrote before; 0 or -errno. */
 int dnd_dmabuf_sync(const struct dnd_dmabuf *dmabuf);

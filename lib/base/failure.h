@@ -43,7 +43,7 @@ struct dnd_failure {
 	struct dnd_fault fault;
 };
 
-/* For the program; its strings are those of @failure. */
+/* Returns the failure in the form that programs get; the strings stay those of @failure. */
 struct donard_failure dnd_failure_data(const struct dnd_failure *failure);
 
 /* Stable error words; failure.c has the table of texts and errno values. */
@@ -99,16 +99,16 @@ enum dnd_error {
 
 const char *dnd_error_word(enum dnd_error error);
 int dnd_error_errno(enum dnd_error error);
-/* Does the errno, which may be negative, mean a lack of descriptors or memory?  That says nothing about the object. */
+/* Does this errno, or -errno, mean a lack of descriptors or memory?  Such a failure says nothing about what was asked for. */
 bool dnd_error_is_want(int error_number);
 /* The error with this word; if @word is NULL or unknown, the error that stands for the errno. */
 enum dnd_error dnd_error_of(const char *word, int error_number);
 
 /*
- * Each fills in the failure and returns the negative errno.  A text that is about one object begins with its name and a
- * colon, and its format with one of the openings in failure.c ("%s:"): the object is taken from there.  None names an
- * argument at fault; dnd_fail_member() (base.h) does.  A text that is too long loses the middle of its names, so
- * that cause and remedy are always there.
+ * Each fills in the failure and returns the negative errno.  A text about one object begins with the object's name and a
+ * colon; its format then begins with one of the openings in failure.c ("%s:"), by which the object is found.  None of these
+ * functions names an argument at fault; dnd_fail_member() (base.h) does.  A text that is too long loses the middle of its
+ * names, so that cause and remedy are always there.
  */
 int dnd_failure_set(struct dnd_failure *failure, enum dnd_error error, const char *format, va_list args)
 	DND_PRINTF(3, 0);

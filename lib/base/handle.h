@@ -50,8 +50,8 @@ enum dnd_handle_kind {
  *
  *	DND_USES	the function returns -EBADF, and the handle's context has the text
  *	DND_DEMANDS	the program is aborted with the text: the function cannot return a failure
- *	DND_LETS_GO	as DND_DEMANDS, of a function that frees the handle.  It counts as freed from now on, although
- *			others may hold it for longer
+ *	DND_LETS_GO	like DND_DEMANDS, for a function that frees the handle.  The handle counts as freed from now on,
+ *			although others may hold it for longer
  */
 #ifdef DONARD_DEBUG
 
@@ -70,19 +70,19 @@ enum dnd_handle_kind {
 /* Notes a new handle, which is of that context. */
 void dnd_handle_made(enum dnd_handle_kind kind, const void *handle, struct donard_context *ctx);
 /*
- * In place of free().  What is noted is overwritten and kept as long as the process lives, so that no other handle gets its
- * address.
+ * Stands in for free().  A noted handle is overwritten, and its memory is kept as long as the process lives, so that no other
+ * handle gets its address.
  */
 void dnd_handle_free(void *handle, size_t bytes);
-/* Returns false, with a text, if something is wrong with the @handle that @call takes; *ctx is that of the handle, or NULL. */
+/* Returns false, with a text, if @call must not take @handle.  *ctx is then the handle's context; NULL if that was closed. */
 bool dnd_handle_right(enum dnd_handle_kind kind, const void *handle, const char *call, char text[DND_MISUSE_BYTES],
 		      struct donard_context **ctx);
-/* Is it of that kind and not freed, as far as is known?  Without a text. */
+/* Is it of that kind and not freed, as far as is known?  Sets no text. */
 bool dnd_handle_is(enum dnd_handle_kind kind, const void *handle);
 /* Marks it as freed.  Returns false if it was freed before. */
 bool dnd_handle_mark(const void *handle);
 
-/* misuse.c: 0, or -EBADF with a text in the handle's context; a context that was closed has its own (donard_error()) */
+/* misuse.c: returns 0, or -EBADF with a text in the handle's context; if that was closed, donard_error() has its own text */
 int dnd_handle_check(enum dnd_handle_kind kind, const void *handle, const char *call);
 void dnd_handle_demand(enum dnd_handle_kind kind, const void *handle, const char *call);
 void dnd_handle_let_go(enum dnd_handle_kind kind, const void *handle, const char *call);

@@ -11,13 +11,13 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Would a new file of that name lie below @dev_root, also by way of links?  /dev/shm is for files. */
+/* Would a new file of that name lie below @dev_root, after links are followed?  False below /dev/shm, which is for files. */
 bool dnd_new_below_dev(const char *dev_root, const char *path);
 /*
- * Does the kernel give the name of the node @path, which is of the block device @device, to another one?  A container's
- * node stays when the device gets another number.  The same for names of device-mapper, LVM and mdadm.  If so, @text says
- * it, as "PATH: cause. Remedy."  Says nothing against a name of which the kernel knows nothing, except in mapper/ and in the
- * folder of the volume's own group, where each node has the name of its volume.
+ * Is the node @path out of date: does it lead to the block device @device, although the kernel, device-mapper, LVM or mdadm
+ * now gives that name to another device?  A container's node stays when a device gets another number.  If so, @text says it,
+ * as "PATH: cause. Remedy."  A name that the kernel does not know is accepted, except in mapper/ and in the folder of the
+ * volume's own group, where each node has the name of its volume.
  */
 bool dnd_node_is_stale(const char *sysfs_root, const char *dev_root, const char *path, dev_t device, char *text,
 		       size_t text_bytes);

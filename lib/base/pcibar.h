@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The BARs of a PCI function, as files of sysfs have them.  It uses no context, as files.h, and for the same reason. */
+/* The BARs of a PCI function, as files of sysfs have them.  This file uses no context, for the reason that files.h gives. */
 #ifndef DND_PCIBAR_H
 #define DND_PCIBAR_H
 
@@ -18,11 +18,11 @@ struct dnd_bar {
 	uint64_t start, bytes, flags;	/* all 0: there is none */
 };
 
-/* @text: of the file "resource".  A BAR that it lacks is all 0 afterwards. */
+/* @text: the contents of the file "resource".  A BAR that it lacks is all 0 afterwards. */
 void dnd_bars_parse(const char *text, struct dnd_bar bars[DND_BARS]);
 /* Has neither the firmware nor the kernel found room for it? */
 bool dnd_bar_unset(const struct dnd_bar *bar);
-/* @text: of the file "resourceN_resize", or "".  The largest size that the BAR can have; 0 if it cannot be resized. */
+/* @text: the contents of "resourceN_resize", or "".  Returns the largest size of the BAR; 0 if it cannot be resized. */
 uint64_t dnd_bar_largest_of(const char *text);
 
 #endif /* DND_PCIBAR_H */

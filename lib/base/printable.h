@@ -19,8 +19,8 @@ void dnd_make_printable(char *text, size_t text_bytes);
 /* Does the same for text of several lines: newlines and tabs stay. */
 void dnd_make_lines_printable(char *text, size_t text_bytes);
 /*
- * Shortens printable text to less than @room bytes: takes "..." for the middle of its longest parts, which are names,
- * so that what a sentence says of them stays.
+ * Shortens printable text to less than @room bytes: replaces the middle of its longest parts, which are names, by "...",
+ * so that the rest of the sentence stays.
  */
 void dnd_shorten(char *text, size_t room);
 /* The quotation mark to put around a name in a sentence: "\"" if the name could be read as part of it, else "". */

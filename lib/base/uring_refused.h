@@ -18,11 +18,12 @@ struct dnd_uring_refusal {
 /* Does @rc, the -errno of a call of io_uring, mean that io_uring is refused? */
 bool dnd_uring_is_refused(int rc);
 /*
- * May this process set up an io_uring, make requests by it, and have it tell of their end by a descriptor?  A filter may forbid
- * one call and not the other.  The errno of a refusal, or 0; other errors, such as lack of memory, give 0.
+ * May this process set up an io_uring, make requests with it, and have it signal completions to an eventfd?  A filter may
+ * forbid one of these calls and not the others.  Returns the errno of a refusal, or 0; other errors, such as a lack of memory,
+ * give 0.
  */
 int dnd_uring_ask(void);
-/* The same, asked of a new ring or a context of Linux AIO that exists, by calls that change nothing. */
+/* Try the same on a new ring, or on a new context of Linux AIO, by calls that change nothing. */
 int dnd_uring_try(int fd);
 int dnd_aio_try(aio_context_t context);
 /* May it use Linux AIO?  0 or an errno; EAGAIN: other programs use all that the machine allows (fs.aio-max-nr). */

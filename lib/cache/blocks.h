@@ -21,26 +21,27 @@ struct dnd_cache_node;
 
 struct dnd_cache_blocks {
 	struct dnd_cache_node *nodes;
-	uint64_t touched;		/* how many of the nodes were used ever */
+	uint64_t touched;		/* how many of the nodes were ever used */
 	struct dnd_cache_node *spare;	/* those of them that are not used now */
 	struct dnd_cache_node *root;
 	uint64_t seed;			/* of the priorities */
 };
 
 /*
- * Makes room for @records records at once: writes and trims, from the oldest on whose blocks were not dropped.  They have to be
- * dropped in the order in which they came.  Each adds one extent at most, and divides one that is older.  Returns 0 or -ENOMEM.
+ * Makes room for @records writes and trims at a time, counted from the oldest whose blocks were not dropped yet.  The caller
+ * drops records in the order in which they came.  Each adds at most one extent, and splits at most one older extent.  Returns 0
+ * or -ENOMEM.
  */
 int dnd_cache_blocks_init(struct dnd_cache_blocks *blocks, uint64_t records);
 void dnd_cache_blocks_free(struct dnd_cache_blocks *blocks);
 /* Returns the sequence of the record that has the block's newest bytes; 0: the drive has them. */
 uint64_t dnd_cache_blocks_find(const struct dnd_cache_blocks *blocks, uint64_t number);
-/* The first extent that has some of the @count blocks from @first on, without its blocks outside; false if none has. */
+/* Finds the first extent with some of the @count blocks from @first on, and cuts it to these; false if there is none. */
 bool dnd_cache_blocks_next(const struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count,
 			   struct dnd_cache_extent *extent);
 /* From now on this record, the newest, has the newest bytes of the @count blocks from @first on. */
 void dnd_cache_blocks_set(struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count, uint64_t sequence);
-/* Forgets those of the @count blocks from @first on of which no newer record than this one has the newest bytes. */
+/* Of the @count blocks from @first on, forgets those whose newest bytes are in this record or in an older one. */
 void dnd_cache_blocks_drop(struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count, uint64_t sequence);
 /* Forgets the @count blocks from @first on. */
 void dnd_cache_blocks_drop_range(struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count);

@@ -3,9 +3,9 @@
  * A client of a write cache, which is a source of completions for a queue.  A request is cut
  * into parts, each of which is one message of the protocol; parts without room wait here.
  *
- * Ownership: a request in flight uses a registration; a registration holds its memory.  If a
- * request in flight ends by anything other than its answers, or a connection's registrations
- * end, the queue pair is destroyed before: then no device reads or writes the memory.
+ * Ownership: a request in flight uses a registration; a registration holds its memory.  The
+ * queue pair is destroyed before a request in flight ends by anything other than its answers,
+ * and before a connection's registrations end: then no device reads or writes the memory.
  */
 #ifndef DND_CACHE_CLIENT_H
 #define DND_CACHE_CLIENT_H
@@ -25,7 +25,7 @@ struct dnd_cclient_memory {
 	struct dnd_registration source;		/* for writes: only this machine's device reads it */
 	struct dnd_registration target;		/* for reads: the server writes it */
 	uint32_t users;				/* how many requests in flight use it */
-	uint64_t last_send;			/* the count of messages, link.sent, with the last one behind bytes of it */
+	uint64_t last_send;			/* link.sent, after the last message that was sent behind bytes of it */
 	uint64_t used;				/* the count of requests when it was last used */
 	bool leaving;				/* its region is going away: no new request may use it */
 };
@@ -58,7 +58,7 @@ struct dnd_cclient_part {
 struct donard_cache {
 	struct dnd_queue_source source;		/* first, so that the queue's pointer to it is one to the cache */
 	struct donard_context *ctx;
-	struct donard_queue *queue;		/* whose other caches are kept alive while this one connects or ends */
+	struct donard_queue *queue;		/* its other caches are kept alive while this one connects or ends */
 	struct donard_cache_options options;	/* defaults filled in */
 	struct dnd_reach reach;
 	struct dnd_link link;
@@ -77,7 +77,7 @@ struct donard_cache {
 	uint64_t read_back;			/* written bytes are read back into this */
 	struct ibv_mr *read_back_mr;		/* registers read_back; or NULL */
 	bool armed;				/* the channel will signal the next completion */
-	bool iwarp;				/* what this end's device has taken may be sent after the connection's end */
+	bool iwarp;				/* this end's device may still send after the connection's end */
 	bool copies_by_cpu;			/* this end's device is software: asking it costs a call of the kernel */
 	bool drive_fails;			/* the server's drive fails what the log writes to it */
 	bool pinged, owes_got;			/* a ping has no answer yet; a released has no got yet */
@@ -99,12 +99,12 @@ struct dnd_cclient_memory *dnd_cclient_memory_find(struct donard_cache *cache, s
 struct dnd_cclient_memory *dnd_cclient_memory_known(struct donard_cache *cache,
 						    const struct donard_memory *memory);
 /*
- * May the device still read bytes of it?  The server's answer is not the acknowledgement of its device.  If that was lost, the
- * bytes are sent again.
+ * May this end's device still read bytes of it?  The server's answer is not the acknowledgement of the server's device: if that
+ * was lost, this device reads the bytes again, to send them again.
  */
 bool dnd_cclient_memory_is_sent(const struct donard_cache *cache, const struct dnd_cclient_memory *memory);
 void dnd_cclient_memory_drop(struct donard_cache *cache, struct dnd_cclient_memory *memory);
-/* Has a region begun to go away since the last look?  Asks at most every tenth of a second. */
+/* Has any further region begun to go away?  Marks its memory as leaving.  Makes one system call for all. */
 bool dnd_cclient_memories_look(struct donard_cache *cache);
 /* Releases memory whose region is going away, if neither a request nor the device uses it. */
 void dnd_cclient_memories_release(struct donard_cache *cache);
@@ -125,7 +125,7 @@ int dnd_cclient_take_done(struct donard_cache *cache, const struct dnd_wire_mess
 int dnd_cclient_message(struct donard_cache *cache, const struct dnd_wire_message *message, unsigned int flags);
 /* Ends all requests that are not done with the context's failure. */
 void dnd_cclient_fail_all(struct donard_cache *cache);
-/* Releases memory whose region is going away.  Its requests send nothing more, and end once no part is in flight. */
+/* Releases memory whose region is going away.  Sends nothing more of its requests, which end once no part is in flight. */
 void dnd_cclient_look_after(struct donard_cache *cache);
 void dnd_cclient_recycle(struct donard_cache *cache, struct dnd_cclient_request *request);
 unsigned int dnd_cclient_cancel(struct donard_cache *cache, const void *user);
@@ -139,9 +139,9 @@ int dnd_cclient_await_sent(struct donard_cache *cache, const struct dnd_cclient_
 /* Says good-bye, and waits a moment for the answer. */
 void dnd_cclient_bye(struct donard_cache *cache);
 /*
- * Over iWARP, waits until the server has taken what was sent of the requests in flight, and sends no more of them: TCP goes on
- * sending what it has when the connection has ended, and again what was lost, maybe after the next connection was made.
- * Gives up when the server has not answered for as long as it may be silent.  The queue does not have the cache any more.
+ * Over iWARP, waits until the server has taken what was already sent of the requests in flight, and sends no more of them.
+ * Otherwise TCP could send the rest, or resend what was lost, after this connection has ended and even after the next one was
+ * made.  Gives up when the server has been silent for longer than it may be.  The cache is no longer in the queue.
  */
 void dnd_cclient_await_taken(struct donard_cache *cache);
 /*

@@ -42,7 +42,7 @@
 #define DND_CACHE_COPIES	2
 #define DND_CACHE_DRIVE_ID_BYTES 128
 
-/* The superblock is written when the log is formatted.  Later only a copy that is not whole is, from the other one. */
+/* The superblock is written when the log is formatted.  Later only a copy that is not whole is rewritten, from the other. */
 struct dnd_cache_super {
 	char magic[8];			/* DND_CACHE_MAGIC */
 	uint32_t version;
@@ -55,7 +55,7 @@ struct dnd_cache_super {
 	uint32_t windows;
 	uint32_t block_bytes;		/* of the drive; data are whole blocks */
 	uint64_t drive_bytes;
-	char drive_id[DND_CACHE_DRIVE_ID_BYTES];	/* as of dnd_backing_identity(), ends with a 0 */
+	char drive_id[DND_CACHE_DRIVE_ID_BYTES];	/* from dnd_backing_identity(); ends with a 0 */
 };
 
 /* The tail names the oldest record that is not on the drive yet.  The two copies are written in turns. */

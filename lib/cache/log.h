@@ -59,11 +59,11 @@ struct dnd_cache_geometry {
 	const char *drive_id;
 };
 
-/* format.c: refuses, with a text, what no log can be laid out for. */
+/* format.c: refuses, with a text, a geometry for which no log can be laid out. */
 int dnd_cache_check_geometry(struct donard_context *ctx, const struct dnd_cache_geometry *geometry);
 /*
- * Notes in NVRAM that holds nothing that a format is begun, so that another may repeat it whatever is there when this one is
- * killed.  Or takes that back, from NVRAM that holds nothing else.
+ * With @begun, notes in empty NVRAM that a format has begun: if this one is killed, another format may overwrite whatever it
+ * left.  Without @begun, removes that note from NVRAM that holds nothing else.
  */
 int dnd_cache_note_format(struct donard_context *ctx, struct dnd_cache_store *store, bool begun);
 /* Lays out an empty log over whatever is there.  The caller has checked what that is. */
@@ -105,8 +105,8 @@ void dnd_cache_say_voids(const struct dnd_cache_log *log, char *text, size_t siz
 /* The first void record from @sequence on, or log->next; dnd_cache_record() has its range. */
 uint64_t dnd_cache_next_void(const struct dnd_cache_log *log, uint64_t sequence);
 /*
- * To be called before the first record is appended.  Makes durable what recovery has read, then writes a copy of the
- * superblock that is not whole anew, marks the records that recovery passed over as void, and begins a new epoch.
+ * To be called before the first record is appended.  Makes durable what recovery has read.  Then rewrites a copy of the
+ * superblock that is not whole, marks as void the records that recovery passed over, and begins a new epoch.
  */
 int dnd_cache_begin(struct dnd_cache_log *log);
 
@@ -134,8 +134,8 @@ int dnd_cache_append(struct dnd_cache_log *log, const struct dnd_cache_entry *en
  */
 int dnd_cache_commit(struct dnd_cache_log *log);
 /*
- * BARRIER without APPEND: does the NVRAM still hold what was written to it?  Its device may have been reset, which the first
- * barrier afterwards reports, and no other.  Returns 0, or -EIO with a text, after which the log is broken.
+ * BARRIER without APPEND: does the NVRAM still hold what was written to it?  Its device may have been reset; only the first
+ * barrier after a reset reports it.  Returns 0, or -EIO with a text, after which the log is broken.
  */
 int dnd_cache_ask(struct dnd_cache_log *log);
 /* The NVRAM failed: nothing is acknowledged from now on.  Returns -EIO with a text. */
@@ -147,10 +147,10 @@ bool dnd_cache_window_empty(const struct dnd_cache_log *log, unsigned int window
 void dnd_cache_window_reset(struct dnd_cache_log *log, unsigned int window);
 /* Checks that a client's bytes lie where the next ones have to.  Returns 0, or -EPROTO with a text. */
 int dnd_cache_check_turn(struct dnd_cache_log *log, const struct dnd_cache_entry *entry);
-/* Refuses the bytes of this entry, which lie in the right place; the next ones lie behind them all the same. */
+/* Refuses this entry, whose bytes lie in the right place; the bytes of the next entry still go behind them. */
 void dnd_cache_skip(struct dnd_cache_log *log, const struct dnd_cache_entry *entry);
 uint64_t dnd_cache_window_at(const struct dnd_cache_log *log, unsigned int window);
-/* Whose window has the bytes that lie there. */
+/* The number of the window that has the bytes at @data_at. */
 unsigned int dnd_cache_window_of(const struct dnd_cache_log *log, uint64_t data_at);
 
 /* ---- destage ---- */
@@ -174,9 +174,9 @@ struct dnd_cache_plan {
 
 /*
  * plan.c: plans DESTAGE of at most @records records from the tail on.  Makes all records
- * durable first (BARRIER).  A plan without records has upto == tail - 1.  It leaves out what
- * any newer record in the log overwrites or trims; if it is for a flush, only what newer ones of
- * the plan do, so that then the drive has each block at least as new as the plan's records.
+ * durable first (BARRIER).  A plan without records has upto == tail - 1.  The plan leaves out
+ * bytes that a newer record in the log overwrites or trims.  A plan for a flush looks only at the
+ * plan's own records for that: afterwards the drive has each block at least as new as they do.
  */
 int dnd_cache_plan(struct dnd_cache_log *log, uint64_t records, uint32_t run_bytes, bool for_flush,
 		   struct dnd_cache_plan *plan);
@@ -194,7 +194,7 @@ uint64_t dnd_cache_record_at(const struct dnd_cache_super *super, uint64_t seque
 /* TAIL: the tail is durable when this returns 0. */
 int dnd_cache_write_tail(struct dnd_cache_store *store, const struct dnd_cache_super *super,
 			 unsigned int copy, struct dnd_cache_tail tail);
-/* Do the bytes of this write lie over those of an older record in the log? */
+/* Do the bytes of this write lie in a part of the window that an older record in the log uses? */
 bool dnd_cache_lies_over(const struct dnd_cache_log *log, const struct dnd_cache_record *record);
 /* Adds the next record to the list, the windows and the blocks. */
 void dnd_cache_take(struct dnd_cache_log *log, const struct dnd_cache_record *record);

@@ -61,7 +61,7 @@ struct dnd_cache_session {
 	bool released_under_way, alive_due;
 	bool told_failing;			/* the client knows that the drive fails */
 	bool came, said_bye, withdrawn;
-	bool told_withdrawn, farewell_over;	/* that it is withdrawn was sent; nothing more can be */
+	bool told_withdrawn, farewell_over;	/* the message "withdrawn" was sent; nothing more can be sent */
 	int ends;				/* -errno: the session is to end, and @why says why */
 	char why[DND_TEXT_BYTES];
 	char peer[DND_PEER_BYTES];
@@ -104,10 +104,10 @@ enum dnd_destage_state {
 
 struct dnd_readback {
 	struct dnd_cache_io io;
-	unsigned int excluded;		/* cases of lost writes that were excluded; once all are, nothing is read back any more */
+	unsigned int excluded;		/* failures ruled out (NOT_ZEROS, NOT_ONES); with all, nothing more is read back */
 	size_t run;			/* the block that is looked at: which of plan.writes has it, and where */
 	uint64_t offset;
-	unsigned int doubted;		/* 1 + the window, without a client, for which the plan was written again; 0: none */
+	unsigned int doubted;		/* 1 + the window (without a client) for which the plan was written again; 0: none */
 	bool asked, arrived;		/* the drive was asked for it, and has answered */
 	int64_t result;
 	char why[DND_TEXT_BYTES];
@@ -151,14 +151,14 @@ struct dnd_cache_server {
 	uint64_t *appended_ns;			/* when each record came, by its place */
 	bool sound;				/* in this round a barrier has found the NVRAM as it was */
 	bool starved;				/* a request waits for the place of a record */
-	bool no_window_free;			/* the next client would find no free window, until those that clients left are empty */
+	bool no_window_free;			/* all windows were taken; true while any has records of a client that left */
 	bool draining;
 	bool log_open;
-	bool of_program;			/* it has the memory and the file, too */
+	bool of_program;			/* the memory and the file are the program's, which holds them, too */
 	bool file_locked;
 	bool drive_gone;
 	int status_fd;
-	bool status_stuck;		/* somebody asks, and cannot be answered now, for instance for lack of a descriptor */
+	bool status_stuck;		/* a status request cannot be accepted now, for instance for want of a descriptor */
 	char status_path[108];
 	dev_t status_device;		/* identifies the socket of that name, with status_inode */
 	ino_t status_inode;
@@ -168,7 +168,7 @@ struct dnd_cache_server {
 	bool idle;				/* nothing has happened before this round */
 	int ends;				/* -errno: the server is to end */
 	struct dnd_failure why;			/* the reason, with its text */
-	/* Set by read.c: for a piece that was sent, and for a client that goes and has no queue pair any more. */
+	/* Set by read.c.  Called when a piece was sent, and when a client leaves, after its queue pair was destroyed. */
 	void (*read_sent)(struct dnd_cache_server *server, uint64_t number);
 	void (*forget_reads)(struct dnd_cache_server *server, struct dnd_cache_session *session);
 };
@@ -220,7 +220,7 @@ void dnd_cache_session_send(struct dnd_cache_session *session);
 void dnd_cache_session_fail(struct dnd_cache_session *session, int error_number, const char *why);
 /* Ends it because the connection ended, after the good-bye or without one. */
 void dnd_cache_session_lost(struct dnd_cache_session *session);
-/* Tells the client that the server withdraws.  Returns true as long as that may be on its way; to be called again then. */
+/* Tells the client that the server withdraws.  Returns true while that may still be on its way: then call it again. */
 bool dnd_cache_session_withdraw(struct dnd_cache_session *session, enum dnd_wire_status status);
 /* Cuts the client off and forgets it; destroys its queue pair first, then the registrations. */
 void dnd_cache_session_end(struct dnd_cache_session *session);
@@ -228,8 +228,8 @@ void dnd_cache_session_end(struct dnd_cache_session *session);
 /* commit.c: APPEND of the waiting requests, one BARRIER, ACK. */
 void dnd_cache_group(struct dnd_cache_server *server);
 /*
- * Sums the bytes that are in the NVRAM now, whatever a client or the network did to them.  Ends the server and returns -errno
- * if they cannot be read.
+ * Computes the checksum of the bytes that are in the NVRAM now, whatever a client or the network did to them.  Ends the server
+ * and returns -errno if they cannot be read.
  */
 int dnd_cache_sum_bytes(struct dnd_cache_server *server, uint64_t at, uint64_t length, uint32_t *sum);
 /*
@@ -247,9 +247,10 @@ void dnd_cache_reads_step(struct dnd_cache_server *server);
 /* To be called when a plan is begun, or begun again. */
 void dnd_cache_read_back_anew(struct dnd_cache_server *server);
 /*
- * To be called before the tail moves, when no read is under way and none begins.  Returns 1 if the drive has what it was given,
- * as far as that was not known; 0 if it has to be called again; -EAGAIN without a text if the plan has to be written again, since
- * a client may have changed its bytes meanwhile; another -errno with a text if the drive has something else.
+ * To be called before the tail moves, when no read is under way and none begins.  Reads back only what can still rule out a
+ * failure.  Returns 1 if the drive has what it was given; 0 if this has to be called again; -EAGAIN without a text if the plan
+ * has to be written again, since a client may have changed its bytes meanwhile; another -errno with a text if the drive has
+ * something else.
  */
 int dnd_cache_read_back(struct dnd_cache_server *server);
 
@@ -271,7 +272,7 @@ int dnd_cache_report_open(struct dnd_cache_server *server);
 void dnd_cache_report(struct dnd_cache_server *server);
 void dnd_cache_report_close(struct dnd_cache_server *server);
 
-/* handles.c: opens both, or checks and holds those of the program.  dnd_cache_end() gives them up. */
+/* handles.c: opens NVRAM and drive, or checks and holds the program's handles of them.  dnd_cache_end() releases them. */
 int dnd_cache_open_handles(struct dnd_cache_server *server, const char *nvram, const char *backing);
 int dnd_cache_take_handles(struct dnd_cache_server *server, struct donard_memory *nvram, struct donard_file *backing);
 int dnd_cache_lock_file(struct dnd_cache_server *server);

@@ -103,7 +103,7 @@ struct dnd_wire_hello {
  * @depth: how many requests may be without an answer
  * @nonce: identifies the connection; every message carries it
  * @window_address: where the client writes, with @window_rkey and @window_bytes
- * @silence_ms: the server gives a client up that it has not heard for this time
+ * @silence_ms: the server gives up a client that it has not heard from for this time
  * @request_bytes_max: the longest write or read; whole blocks, at most the window
  * @identity: of the log
  * @drive: the drive's name for people, such as "nvme1n1"

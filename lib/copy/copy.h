@@ -8,9 +8,10 @@
 #include "join/join.h"
 
 /*
- * An end of a copy: a file or a memory.  Each side holds its handle until the copy ends.  A handle that a copy by name opened
- * has no other holder, so the end of that hold closes it; a handle that the program passed stays the program's, too.  @drive
- * and @region are the copy's own records, taken when it begins; the descriptors and the stack in them belong to the handle.
+ * An end of a copy: a file or a memory.  Each side holds its handle until the copy ends.  If a copy by name opened the handle,
+ * that hold is the only one, so dropping it closes the handle.  If the program passed the handle, the program has its own hold
+ * beside it.  @drive and @region are the copy's own records, taken when it begins; the descriptors and the stack in them belong
+ * to the handle.
  */
 struct dnd_side {
 	const char *label;		/* the name, the file's path or @memory_label */
@@ -43,7 +44,7 @@ struct dnd_copy {
 	struct donard_copy_result *given;		/* the caller's */
 	struct dnd_side src, dst;
 	int64_t shift_bytes;		/* the two share memory: the destination begins this far behind the source; else 0 */
-	uint64_t touched_from, touched_end;	/* outside of these the destination is as it was; from the copy's start on */
+	uint64_t touched_from, touched_end;	/* offsets in the copy; outside of them the destination is as it was */
 	bool held;			/* the program opened the ends and passed their handles */
 	struct donard_memory *staging;	/* from drive to drive, the copy's own; holds spare blocks and lane buffers */
 	struct dnd_region via;		/* the region of @staging; fd -1: none */
@@ -62,8 +63,8 @@ struct dnd_copy {
 	double looked_seconds, looked_at_drives_seconds;	/* when progress.c last looked */
 	bool region_lost;		/* a region of the copy is being removed */
 	bool stopped;			/* progress_fn asked for it */
-	bool has_lost;			/* the device of one was reset, and no bytes count */
-	bool has_moved;			/* the last byte, out of regions whose devices answered then, and had not been reset */
+	bool has_lost;			/* the device of a region of the copy was reset, and no bytes count */
+	bool has_moved;			/* the last byte was moved; the source's device answered then, and had not been reset */
 	bool has_settled;		/* all was moved and flushed */
 	bool drive_failed;		/* what failed was a drive's alone, such as its flush: no region had a part in it */
 	uint32_t nvme_status;		/* of the command that failed, or 0 */
@@ -118,7 +119,7 @@ static inline bool dnd_copy_keeps_rest(const struct dnd_copy *copy)
 /* check.c: refuses a copy that cannot or must not be done */
 int dnd_copy_check_options(struct dnd_copy *copy);
 int dnd_copy_check(struct dnd_copy *copy);
-/* Called once the copy is known to be one.  Refuses a last block that cannot be written. */
+/* Called once the alignment is known, unless the length is 0.  Refuses a last block that cannot be written. */
 int dnd_copy_check_adopted(struct dnd_copy *copy);
 bool dnd_copy_is_same_file(const struct dnd_copy *copy);
 /* passthrough.c: NVMe commands instead of block requests, if asked for */
@@ -164,9 +165,9 @@ int dnd_copy_gpu_alloc(struct dnd_copy *copy, struct dnd_side *side);
 int dnd_copy_check_files(struct dnd_copy *copy);	/* may set copy->bounced */
 void dnd_copy_watch_begin(struct dnd_copy *copy);
 int dnd_copy_watch_end(struct dnd_copy *copy);
-/* Looks, between the two, whether the side's drive is made of other devices than before. */
+/* Called between begin and end: looks whether the side's drive is made of other devices than before. */
 void dnd_copy_watch(struct dnd_copy *copy, struct dnd_side *side);
-/* Did the side's bytes lie on other devices at any look than when the copy began, or did nobody know where? */
+/* Looks again.  Did any look so far find the side's bytes on other devices than when the copy began, or at unknown places? */
 bool dnd_copy_has_changed(struct dnd_copy *copy, struct dnd_side *side);
 void dnd_copy_watch_free(struct dnd_copy *copy);
 /*
@@ -182,11 +183,11 @@ bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);
 /* settle.c: gives a written file its length and name, and flushes; fails if bytes are missing afterwards */
 int dnd_copy_settle(struct dnd_copy *copy);
 /*
- * judge.c: says in the result whether the destination keeps what was flushed.  @doubt: what a drive's settings say, read after
- * the flush.  Reading it takes dozens of files of sysfs, and is no part of the time of the result.
+ * judge.c: says in the result whether the destination keeps what was flushed.  @doubt: that of the destination's drive, read
+ * after the flush.  To read it takes dozens of files of sysfs, so the time in the result leaves that out
  */
 void dnd_copy_judge(struct dnd_copy *copy, const struct dnd_doubt *doubt);
-/* Both for a copy of no bytes. */
+/* Settles and judges a copy of no bytes. */
 int dnd_copy_settle_nothing(struct dnd_copy *copy);
 /* At the end of a copy by name: fails if another program has removed or replaced the destination file. */
 int dnd_copy_check_name(struct dnd_copy *copy);

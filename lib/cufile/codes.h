@@ -29,9 +29,9 @@ static inline bool cuf_is_code(ssize_t failure)
 
 /* Converts a result into what cuFileRead() and cuFileWrite() return: bytes; -1 and errno; or minus a code. */
 ssize_t cuf_returned(ssize_t result);
-/* Does the code, or the errno of donard, say that it cannot do this at all, so that compatibility mode might help? */
+/* Does the code, or the errno of donard, say that donard cannot do this at all, so that compatibility mode might help? */
 bool cuf_is_unsupported(ssize_t failure);
-/* May the next try succeed: was there no descriptor or memory left, or did a signal come? */
+/* Is the failure transient: was there no descriptor or memory left, or did a signal come? */
 bool cuf_is_passing(int failure);
 /* The code for a -errno of donard in the registration of a file, and of a buffer. */
 int cuf_code_of_file(int failure);

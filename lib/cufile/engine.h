@@ -45,7 +45,7 @@ struct cuf_stage {
 	struct cuf_stage *next;
 	void *context, *stream;	/* of CUDA; NULL for host memory that is no GPU's business */
 	bool on_host;		/* the memory, which stays when the context ends */
-	bool for_pool;		/* made in a thread of the pool, where copies come after no call of the program */
+	bool for_pool;		/* made in a thread of the pool, whose copies are not ordered after the program's calls */
 	bool locked;		/* host memory whose pages the context has locked */
 	void *address;
 	void *allocation;	/* on a GPU: the address is that of a page in it */
@@ -80,12 +80,12 @@ bool cuf_engine_is_foreign(struct cuf_engine *engine, const void *address, uint6
 struct cuf_stage *cuf_engine_stage(struct cuf_engine *engine, void *context, int *code);
 /* The next cuf_engine_stage() pins it anew. */
 void cuf_engine_unpin(struct cuf_engine *engine, struct cuf_stage *stage);
-/* Host memory by which compatibility mode moves bytes to and from memory of this context; else the same. */
+/* Does the same for the host memory through which compatibility mode moves bytes to and from memory of this context. */
 struct cuf_stage *cuf_engine_bounce(struct cuf_engine *engine, void *context, int *code);
 /* Copies between any two places of the stage's context and of the host.  Returns 0, a code, or EFAULT. */
 int cuf_stage_copy(const struct cuf_stage *stage, void *to, const void *from, size_t bytes);
 
-/* Reads or writes directly.  Returns how many bytes, or with a line in the log -errno, or minus a code. */
+/* Reads or writes directly.  Returns how many bytes; or -errno or minus a code, with a line in the log. */
 int64_t cuf_engine_move(struct cuf_engine *engine, bool writes, const struct cuf_use *use,
 			uint64_t file_offset, struct donard_memory *memory, uint64_t offset, uint64_t bytes);
 /* May bytes have gone through DRAM since the last call of this, because the file system stopped direct I/O meanwhile? */

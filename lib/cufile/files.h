@@ -28,7 +28,7 @@ struct cuf_file {
 	uint64_t memory_align;	/* and at multiples of this in memory; 0 in compatibility mode */
 	/* CUDA contexts: [0] the file was read straight into their memory, [1] written from it; atomic, NULL behind the last */
 	void *gpus[2][CUF_FILE_GPUS];
-	uint64_t settled;	/* it has been that long while no write of part of a block made it longer; atomic */
+	uint64_t settled;	/* up to here no write that is under way can cut the file; UINT64_MAX for a drive; atomic */
 	char *name;		/* its path, for the log */
 	struct cuf_inode *lock;	/* for writes, and reads behind @settled; all registrations of this file share it */
 };

@@ -59,8 +59,8 @@ struct cuf_gpu {
 	int (*identify)(const void *pointer, uint64_t *number);
 	void (*close_stream)(void *context, void *stream);
 	/*
-	 * Copies between any two of host and device, and returns when the copy is complete.  Without a stream, or while
-	 * the program captures the one of its thread, in a new one that is ordered with no other.
+	 * Copies between any two of host and device, and returns when the copy is complete.  Uses a new stream that is
+	 * ordered with no other if @stream is NULL, or if it is the per-thread stream and the program captures that.
 	 */
 	int (*copy)(void *context, void *stream, void *to, const void *from, size_t bytes);
 	/* Makes the call in the order of the program's stream, which continues when @call returns. */

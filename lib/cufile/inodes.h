@@ -3,8 +3,8 @@
  * The writes to each registered file, which all its registrations share.  A write of part of a
  * block first reads the block, and may truncate the file afterwards; one of compatibility mode
  * goes through the page cache.  So they hold their range alone, and straight writes
- * share theirs.  Writes to other places of the file do not wait, but for those behind a write
- * that makes the file longer.  There, straight reads share a range, too (part.h).
+ * share theirs.  Writes to other places of the file do not wait, except for those behind a
+ * write that makes the file longer.  There, straight reads share a range, too (part.h).
  */
 #ifndef CUF_INODES_H
 #define CUF_INODES_H

@@ -11,7 +11,7 @@
 
 /* In the order in which they are taken.  An engine's own lock comes after ENGINES and before USERS. */
 enum cuf_lock {
-	CUF_LOCK_PINS,		/* the registration of a buffer, with which CUDA may wait for streams; so it comes first */
+	CUF_LOCK_PINS,		/* held while a buffer is registered: CUDA may wait for streams then, so it comes first */
 	CUF_LOCK_DRIVER,
 	CUF_LOCK_BATCHES,	/* and then each batch's */
 	CUF_LOCK_STREAMS,

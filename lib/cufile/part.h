@@ -7,7 +7,7 @@
 
 /*
  * Reads straight, as cuf_engine_move() does.  Behind the end that the file is known to have, this waits for writes that make it
- * longer: they write whole blocks, and cut it then to their bytes.
+ * longer: these write whole blocks, and then truncate the file to the bytes that were asked for.
  */
 int64_t cuf_part_read(struct cuf_engine *engine, const struct cuf_use *use, uint64_t at, struct donard_memory *memory,
 		      uint64_t offset, uint64_t bytes);

@@ -16,20 +16,20 @@ int dnd_blockdev_resolve_again(struct donard_context *ctx, dev_t device, const c
 			       struct dnd_blockdev *blockdev);
 #define DND_JBD2	"/proc/fs/jbd2"	/* has an entry for each journal (journal.c) */
 
-/* used.c: what uses the bytes of a block device, by any of the device's names */
+/* used.c: what uses the bytes of a block device, under whichever of its names */
 struct dnd_use {
 	char by[512];	/* "/mnt", "md0", "/dev/nvme0n1p2"; "": nothing */
 	char as[96];	/* " (as /dev/nvme0n1p1)" if another block device than the one that was asked for is used; or "" */
 };
 
 /*
- * Where the device or a partition of it is mounted.  Returns -errno without a text if that is not known.  @twins, also below:
- * looks only at the other block devices of its namespace (disk.h).
+ * Where the device or a partition of it is mounted.  Returns -errno without a text if that is not known.  @twins, here and in
+ * the next three: looks only at the other block devices of its namespace (disk.h).
  */
 int dnd_use_mount(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use);
 /* The swap space that lies on it. */
 void dnd_use_swap(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use);
-/* The journal of a mounted ext4 that it is, a device of its own. */
+/* The journal of a mounted ext4, if the device is such an external journal. */
 void dnd_use_journal(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use);
 /* The array or volume that it is a leg of. */
 void dnd_use_holder(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use);

@@ -27,7 +27,7 @@ struct dnd_span {
 	uint64_t from_bytes, end_bytes;		/* a disk ends at UINT64_MAX */
 };
 
-/* 0 or -errno without a text, as for what is no device in sysfs */
+/* Returns 0, or -errno without a text, for instance if sysfs has no such device. */
 int dnd_disk_span(struct donard_context *ctx, dev_t device, struct dnd_span *span);
 bool dnd_spans_meet(const struct dnd_span *a, const struct dnd_span *b);
 /* Is the disk another one of the same namespace? */

@@ -95,7 +95,7 @@ struct dnd_place_on_leg {
 struct dnd_places {
 	size_t count;		/* copies on legs that work; 0: not known */
 	struct dnd_place_on_leg copies[DND_LEGS];
-	/* For how many bytes this holds: they are contiguous on each leg, or unknown as well.  0: nobody knows. */
+	/* For how many bytes this holds: they are contiguous on each leg, or all at unknown places.  0: nobody knows. */
 	uint64_t run_bytes;
 };
 
@@ -116,8 +116,8 @@ enum dnd_change dnd_drive_look_again(struct donard_context *ctx, const struct dn
 /* Can the devices that it is made of change? */
 bool dnd_drive_may_change(struct donard_context *ctx, const struct dnd_drive *drive);
 /*
- * Does what dnd_drive_look_again() does, for a caller that has resolved a drive that may change: to @now, which this may alter,
- * or with the error @rc.
+ * Does what dnd_drive_look_again() does, for a drive that may change and that the caller has just resolved again.  @now: the
+ * result of that, which this may alter; @rc: its error, or 0.
  */
 enum dnd_change dnd_drive_changed(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_blockdev *now, int rc);
 
@@ -236,7 +236,7 @@ struct dnd_doubt {
 bool dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt);
 /* Asks the devices that it is made of now, rather than those of when it was opened. */
 bool dnd_drive_is_durable_now(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt);
-/* Does the same and what dnd_drive_look_again() does, by one look. */
+/* Does both this and what dnd_drive_look_again() does, in one look at the devices. */
 enum dnd_change dnd_drive_look_and_judge(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt, int *rc);
 /* Do the two byte ranges share bytes on the medium or in a file? */
 enum dnd_sharing {
@@ -266,8 +266,8 @@ int dnd_drive_check_held(struct donard_context *ctx, struct dnd_drive *drive, bo
 /* unused.c: fails if the block device, by whichever name, is mounted, swap space, a journal, or a leg. */
 int dnd_drive_check_unused(struct donard_context *ctx, const struct dnd_drive *drive);
 /*
- * Claims an adopted block device as O_EXCL does, unless somebody has that claim, who may be the program: then it is not known
- * whether anybody else uses it.  dnd_drive_close() drops the claim.
+ * Claims an adopted block device as O_EXCL does, unless it is claimed already, perhaps by the program itself: then it is not
+ * known whether anybody else uses it.  dnd_drive_close() drops the claim.
  */
 int dnd_drive_claim_adopted(struct donard_context *ctx, struct dnd_drive *drive);
 /* Fails because another user has the device: the kernel refused O_EXCL. */

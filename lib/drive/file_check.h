@@ -35,7 +35,7 @@ bool dnd_file_is_direct(int fd);
 bool dnd_file_is_flushed(int fd, struct dnd_doubt *doubt);
 /* Is the option a line of the file, as /proc/fs/ext4 has them?  Returns 1, 0 or -errno. */
 int dnd_options_have(const char *path, const char *option);
-/* journal.c: does what fsync() writes of the file lie on the file's own device?  If not, or if nobody says, @doubt has why. */
+/* journal.c: does everything that fsync() writes lie on the file's own device?  If not, or if not known, @doubt has why. */
 bool dnd_file_journal_is_inside(struct donard_context *ctx, int fd, struct dnd_doubt *doubt);
 
 #endif /* DND_FILE_CHECK_H */

@@ -6,8 +6,8 @@
 #include "gpu/range.h"
 
 /*
- * Does the GPU leave it to a flush, and can this process make it?  Most order the writes for themselves.  CUDA before 11.3
- * neither tells nor flushes.
+ * Does the GPU need a flush before it sees its peers' writes, and can this process make that flush?  Most GPUs order such
+ * writes by themselves.  CUDA before 11.3 can neither tell nor flush: then this returns false.
  */
 bool dnd_gpu_needs_flush(const struct dnd_cuda *cuda, const struct dnd_gpu *gpu);
 /* Afterwards the GPU's kernels and copies in the range's context see what was written before. */

@@ -85,8 +85,8 @@ void dnd_join_note_cached(struct dnd_join *join, uint64_t offset);
 /* Refuses a drive whose block was in the page cache after each direct read. */
 int dnd_join_seen_to_bounce(struct dnd_join *join);
 /*
- * Notes which pages of a file's range are cached that a direct transfer may leave there: none if it @writes.  Notes nothing
- * if these cannot be seen.
+ * Notes which pages of a file's range are cached now and may stay so during a direct transfer: none if it @writes.  Notes
+ * nothing if that cannot be seen.
  */
 void dnd_join_watch(struct dnd_join *join, uint64_t offset, uint64_t length, bool writes,
 		    struct dnd_residency *before);

@@ -26,8 +26,8 @@ int dnd_trial_read_over(struct dnd_trial *trial, const struct dnd_place *place, 
 /* Writes the block at @from to the proof's offset. */
 int dnd_trial_write(struct dnd_trial *trial, const struct dnd_place *from);
 /*
- * Writes it, and returns what @see returns.  If the data did not arrive and another program wrote meanwhile, it tries
- * again, and at last names neither the route nor the program as the cause.
+ * Does what dnd_trial_write() does, and returns what @see returns.  If the data did not arrive and another program may have
+ * written meanwhile, it tries again.  If every try ends so, the failure blames neither the route nor the program.
  */
 int dnd_trial_write_and_see(struct dnd_trial *trial, const struct dnd_place *from,
 			    int (*see)(struct dnd_trial *trial, void *user), void *user);

@@ -13,7 +13,7 @@ struct donard_memory {
 	unsigned int attachments;	/* how many of the holders are attachments of queues (queue/attach.c) */
 	struct donard_context *ctx;
 	struct dnd_region region;	/* an open file of its own; fd -1: not of a region */
-	struct dnd_dmabuf dmabuf;	/* that it came as; then the region's file owns nothing.  fd -1: none */
+	struct dnd_dmabuf dmabuf;	/* as which it was imported; then the region's file owns nothing.  fd -1: it was not */
 	uint64_t dmabuf_offset;		/* of the first byte in the dma-buf */
 	enum donard_memory_pages pages;
 	char unmapped[DONARD_REASON_BYTES];
@@ -107,8 +107,8 @@ int dnd_memory_access_failed(const struct donard_memory *memory, int error_numbe
  */
 int dnd_memory_taken_back(const struct donard_memory *memory, uint64_t offset, uint64_t length);
 /*
- * Runs the barrier of memory of a region, and its flush.  Tells this memory once of each reset, whatever others of its file were
- * told.
+ * Runs the barrier of memory of a region, and its flush.  Reports each reset once to this memory, even if another memory with
+ * the same open file was told of it.
  */
 int dnd_memory_barrier(struct donard_memory *memory, bool durable);
 

@@ -75,7 +75,7 @@ struct dnd_queue_request {
 	int64_t error;			/* of that part, or 0 at the end of the file */
 	uint32_t nvme_status;
 	bool ends;			/* it was canceled, or the queue closes */
-	bool moved;			/* some of its bytes did, wherever they lie */
+	bool moved;			/* some of its bytes were moved, though maybe not its first ones */
 	uint8_t *asks;			/* buffer of the read that asks whether DRAM gets the failed block, or NULL */
 	enum dnd_dram dram_answer;	/* DND_DRAM_ASK_LATER, or the answer of that read */
 };
@@ -197,8 +197,8 @@ bool dnd_queue_has_attached(const struct donard_queue *queue, const struct donar
 /* Attaches them, unless they are; false without a text if that is impossible. */
 bool dnd_queue_attach(struct donard_queue *queue, const struct dnd_queue_request *request);
 /*
- * The first detaches what the program has given up.  The second detaches what is of @memory, or everything if that is NULL,
- * unless a request uses it.
+ * The first ends each attachment whose file or memory is held by attachments alone.  The second ends the attachments of
+ * @memory, or all if @memory is NULL; no request may use them then.
  */
 void dnd_queue_detach_given_up(struct donard_queue *queue);
 void dnd_queue_detach(struct donard_queue *queue, const struct donard_memory *memory);
@@ -223,7 +223,7 @@ struct dnd_told *dnd_told_make(const struct donard_context *ctx, struct donard_c
 /* Releases everything that the request holds, and makes it idle. */
 void dnd_queue_request_recycle(struct donard_queue *queue, struct dnd_queue_request *request);
 
-/* vouch.c: marks requests that the file system bounced; @ended is the first one that nobody was told of yet */
+/* vouch.c: marks requests that the file system bounced; @ended is the first one that was not reported yet */
 void dnd_queue_vouch(struct donard_queue *queue, struct dnd_queue_request *ended);
 
 /* bounce.c: requests that go through DRAM; is the request aligned for direct I/O? */
@@ -236,8 +236,9 @@ int dnd_queue_bounce_prepare(struct donard_queue *queue, struct dnd_queue_reques
 int64_t dnd_queue_bounce_deliver(struct dnd_queue_request *request, uint64_t moved);
 
 /*
- * pages.c: waits, before the request is prepared, until no other request in flight would give it old bytes of a page, or get
- * old bytes by it.  Unless queue->plain_working, only a request that is not aligned has to.  Returns 0 or -errno with a text.
+ * pages.c: keeps a direct write and a request through the page cache apart if they share a page: else the page cache could keep
+ * old bytes of it.  Call it before the request is prepared; it waits until no such other request is in flight.  While
+ * queue->plain_working is 0, only a request that is not aligned needs this.  Returns 0 or -errno with a text.
  */
 int dnd_queue_keep_apart(struct donard_queue *queue, const struct dnd_queue_request *request);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client's connection: find the server, register the caller's memory, connect and read the offer; then requests,
- * questions and barriers, as the caller makes them; good-bye.  The server hears that its offer is taken with the first of
- * these.
+ * A client's connection: it finds the server, registers the caller's memory, connects and reads the offer.  Then it makes the
+ * requests, questions and barriers that the caller asks for, and at the end says good-bye.  Right before the first request,
+ * question or barrier it tells the server that it takes the offer.
  *
  * Ownership: the connection owns its registrations and none of the memory.  It destroys the queue pair before it ends
  * them: then no request refers to the memory.
@@ -63,17 +63,17 @@ int dnd_client_connect(struct donard_rdma_client *client);
 void dnd_client_disconnect(struct donard_rdma_client *client);
 
 /* near.c: the caller's memory */
-/* Registers it, unless it is for that use.  Returns 0 or -errno with a text. */
+/* Registers the memory for that use, unless it is registered for it already.  Returns 0 or -errno with a text. */
 int dnd_near_attach(struct donard_rdma_client *client, struct donard_memory *memory, bool target);
 /* NULL: it is not attached. */
 struct dnd_near *dnd_near_find(struct donard_rdma_client *client, const struct donard_memory *memory);
 void dnd_near_detach(struct donard_rdma_client *client, struct dnd_near *near);
 /*
- * Looks at each: -ENODEV without a text if its region is going away; -EIO with a text if its device was reset, as far as
+ * Checks each memory: -ENODEV without a text if its region is going away; -EIO with a text if its device was reset, as far as
  * the kernel has noticed.
  */
 int dnd_near_check(struct donard_rdma_client *client);
-/* Sets the text for the reset of this one's device, and counts it.  Returns -EIO. */
+/* Sets the text for the reset of this memory's device, and counts the reset.  Returns -EIO. */
 int dnd_near_was_reset(struct donard_rdma_client *client, const struct dnd_near *near);
 /* -ENODEV with a text for the one whose region went away. */
 int dnd_near_gone_text(struct donard_rdma_client *client);
@@ -105,7 +105,7 @@ int dnd_client_finish(struct donard_rdma_client *client, uint64_t requests, bool
  * One device serves the requests of a connection in order, so this read comes behind all writes.
  */
 int dnd_client_push(struct donard_rdma_client *client);
-/* The caller is not told of the request that dnd_client_push() made. */
+/* If the request that dnd_client_push() made has completed, counts it as told: the caller never hears of it. */
 void dnd_client_count_own(struct donard_rdma_client *client);
 
 #endif /* DONARD_RDMA_CLIENT_H */

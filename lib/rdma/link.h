@@ -28,7 +28,7 @@ struct dnd_link_size {
 	uint32_t data_requests;		/* how many the owner will have outstanding at most */
 	uint32_t message_bytes;		/* the size of every message, in both directions */
 	uint32_t recvs, sends;		/* how many messages may be under way to and from here */
-	const char *remedy;		/* where the device cannot do that many, or NULL: the peer chose the numbers */
+	const char *remedy;		/* if the device cannot do that many; NULL: none, because the peer chose the numbers */
 };
 
 struct dnd_link {
@@ -87,7 +87,7 @@ static inline uint32_t dnd_link_sends_under_way(const struct dnd_link *link)
 	return link->size.sends - link->free_count;
 }
 
-/* How many of those sent have completed, with all that was posted before them: the device sends none of it again. */
+/* How many of these have completed.  The device sends neither them again, nor anything that was posted before them. */
 static inline uint64_t dnd_link_sends_over(const struct dnd_link *link)
 {
 	return link->sent - dnd_link_sends_under_way(link);
@@ -105,7 +105,7 @@ void dnd_link_disarm(struct dnd_link *link);
 
 /* Says why the connection ended, such as "the connection was closed by the other side". */
 const char *dnd_link_status_text(const struct dnd_link *link);
-/* Did the device itself say that the peer, or the way to it, failed?  Then this end's device was there. */
+/* Did the device itself say that the peer, or the way to it, failed?  Then this end's device had not been removed. */
 bool dnd_link_blames_peer(const struct dnd_link *link);
 
 #endif /* DONARD_RDMA_LINK_H */

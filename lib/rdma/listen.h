@@ -54,7 +54,7 @@ int dnd_listener_try(const struct dnd_listener *listener, const struct donard_me
 int dnd_listen(struct donard_context *ctx, struct dnd_listener *listener);
 /* The ids of the clients must be destroyed before. */
 void dnd_listener_close(struct dnd_listener *listener);
-/* Takes the next event; false if none has come.  Acknowledges it, without which the id could not be destroyed. */
+/* Takes the next event; false if none has come.  Acknowledges it: only then can the id be destroyed. */
 bool dnd_listener_next(struct dnd_listener *listener, struct dnd_happening *happening);
 /* The failure with which a server ends after DND_TURN_NO_DEVICE. */
 int dnd_listener_no_device(struct donard_context *ctx);

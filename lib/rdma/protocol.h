@@ -62,7 +62,7 @@ enum dnd_rdma_status {
 enum dnd_rdma_type {
 	DND_PING = 1,
 	DND_TAKE,
-	DND_ASK,	/* the program that serves, about the range */
+	DND_ASK,	/* asks the serving program about the range */
 	DND_SYNC,	/* what was written before is to be durable */
 	DND_BYE,
 	DND_ALIVE,
@@ -84,7 +84,7 @@ struct dnd_hello {
  * struct dnd_offer - which memory a client may access, and how
  * @rights: DONARD_RDMA_READ, DONARD_RDMA_WRITE
  * @nonce: identifies the connection; every message carries it
- * @silence_ms: the server gives a client up that it has not heard for this time
+ * @silence_ms: the server gives up a client that it has not heard from for this time
  * @services: a bit for each service that the server's program has
  * @read_back: a client that wrote must read the end of it back before ask, sync and bye
  * @dmabuf: the memory was registered as a dma-buf

@@ -33,7 +33,7 @@ struct dnd_reach {
 	struct rdma_cm_id *id;
 	char peer[DND_PEER_BYTES];
 	bool loopback;			/* the peer's address is loopback */
-	bool over;			/* an event said that the connection is */
+	bool over;			/* an event said that the connection is over */
 	bool device_gone;		/* an event said that this end's device was removed */
 	bool unheard;			/* a refusal came, and its reason may be lost; refused() clears this if not */
 	double deadline;		/* of the present step */
@@ -58,8 +58,8 @@ void dnd_reach_close(struct dnd_reach *reach);
 /* Fails because nobody listens there. */
 int dnd_reach_nobody(struct dnd_reach *reach);
 /*
- * For refused(): fails for a reason that is none of this protocol.  Somebody else listens there, maybe a server of another kind;
- * or nobody, and the bytes are those of the kernel's own refusal: zeros, or none.
+ * For refused(): fails because the bytes are not of this protocol.  Either something else listens there, maybe a server of
+ * another kind; or nobody listens, and the kernel itself refused, with zeros or with no bytes.
  */
 int dnd_reach_stranger(struct dnd_reach *reach, const void *bytes, size_t length);
 /* Fails because this end's device was removed. */

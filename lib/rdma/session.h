@@ -36,14 +36,14 @@ struct dnd_session {
 	struct dnd_message answer;	/* waits for a free send slot; type 0: there is none */
 	char peer[DND_PEER_BYTES];
 	char device[64];
-	bool over;			/* an event said that the connection is; set by the server */
+	bool over;			/* an event said that the connection is over; set by the server */
 	bool came;			/* the caller knows that this client came */
 	bool changed;			/* the memory may hold this client's bytes */
 	bool durable;			/* what it wrote before its good-bye is durable */
 	uint64_t resets;		/* how many the device had seen when the client came */
 	double started, alive_sent, looked;
 	bool told;			/* the failure that ends the session has its text already */
-	int kept_up;			/* what the program was told when it last kept up; 0: to go on */
+	int kept_up;			/* what donard_rdma_keep_up() last returned to the program */
 };
 
 /*
@@ -66,8 +66,8 @@ uint64_t dnd_session_resets(const struct dnd_session *session);
 /* Fails because the connection ended; returns -ESHUTDOWN if the client had said good-bye. */
 int dnd_session_lost(struct dnd_session *session);
 /*
- * Cuts the client off, unless it has left already, and tries for a second or two to tell it.  The answer to the good-bye of one
- * that has left gets the same time.
+ * Cuts the client off, unless it has left already, and tries for a second or two to tell it.  If it has left, waits as long for
+ * the answer to its good-bye to be delivered.
  */
 void dnd_session_withdraw(struct dnd_session *session, enum dnd_rdma_status status);
 void dnd_session_end(struct dnd_session *session);

@@ -44,7 +44,7 @@ bool dnd_region_called_back(const struct dnd_region *region);
 bool dnd_region_lost_memory(const struct dnd_region *region);
 /* May the GPU's driver take memory of the region back while somebody holds it?  Then nobody may pin it for good. */
 bool dnd_region_may_revoke(const struct dnd_region *region);
-/* The words for that, in front of which the object stands. */
+/* The words for that; the name of the object goes in front of them. */
 #define DND_REGION_LOST_MEMORY "its memory was freed (cuMemFree(), or the end of the process that allocated it), and the GPU's driver " \
 			       "took it back"
 /* Says why no region can be added for a GPU that CUDA has, and the remedy; "" if one can. */
@@ -126,8 +126,8 @@ const char *dnd_route_remedy(const struct donard_route *route);
 int dnd_route_rank(const struct donard_route *route);
 
 /*
- * page_type.c: how to get rid of the pages of type p2pdma that the region has: sentences without the last one's end.  Some
- * regions cannot have others.
+ * page_type.c: what to do about a region whose pages are of type p2pdma: sentences, the last one without its full stop.  Some
+ * regions cannot have pages of another type; the remedy then says what else to do.
  */
 #define DND_GENERIC_REMEDY_BYTES	128
 const char *dnd_region_generic_remedy(const struct donard_context *ctx, const struct dnd_region *region,
@@ -152,7 +152,7 @@ int dnd_spec_check_path(struct donard_context *ctx, const struct dnd_spec *spec)
 int dnd_region_name(struct donard_context *ctx, const char *text, char name[P2PMEM_NAME_BYTES]);
 /* list.c: donard_region_find(), but finds out only these parts. */
 int dnd_region_find(struct donard_context *ctx, const char *name, unsigned int parts, struct donard_region_list **list);
-/* list.c: is there a region in quarantine that was of this function?  A card that came into its slot may lie on its memory. */
+/* list.c: is a region of this address in quarantine?  A new card in the slot may have the same memory addresses. */
 bool dnd_region_quarantined_of(struct donard_context *ctx, const char *bdf, char name[P2PMEM_NAME_BYTES]);
 
 #endif /* DND_REGION_H */

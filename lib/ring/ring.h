@@ -74,7 +74,7 @@ struct dnd_ring {
 
 /* How often the ring tries what a lack of memory or a signal has refused. */
 #define DND_RING_TRIES	1000
-/* nap.c: before try @tries, from 0: rests now and then, since memory comes back while others work. */
+/* nap.c: called before try @tries, counted from 0.  Sleeps before some tries: others may free memory meanwhile. */
 void dnd_ring_nap(unsigned int tries);
 
 /* Did io_uring take entries, or may it after another try? */
@@ -181,7 +181,7 @@ void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io);
 /*
  * Hands over the prepared requests and waits for @wait_for completions: for fewer if not all requests have room, and
  * for none if a lost request can be taken.  Returns 0 or the ring's -errno; -ENOMEM if the kernel takes no request for want
- * of memory, and has none that may end.
+ * of memory, and has none in flight whose end could free some.
  */
 int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for);
 /*
